@@ -1,0 +1,7 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace snarkline {
+void bind_kernels(nanobind::module_& m);
+}

@@ -1,0 +1,9 @@
+// The compiled core's Python module. One file in this folder for each area.
+#include <nanobind/nanobind.h>
+
+#include "bind.h"
+
+NB_MODULE(_core, m) {
+  m.doc() = "Snarkline's compiled core. The typed face is snarkline/native/_core.pyi.";
+  snarkline::bind_kernels(m);
+}

@@ -1,0 +1,118 @@
+// Limb arithmetic: the handful of primitives that everything above is written in. Freestanding: read by the host
+// compiler and by NVRTC. `SNL_ISA` names the instruction set that a host translation unit is compiled for
+// (portable, adx, ifma); every template lives in the inline namespace of that name, so that the same source can be
+// compiled several times into one library and chosen at run time.
+#pragma once
+
+#ifndef SNL_ISA
+#define SNL_ISA portable
+#endif
+
+#ifdef __CUDACC__
+#define SNL_HD __host__ __device__ __forceinline__
+#else
+#define SNL_HD inline __attribute__((always_inline))
+#endif
+
+namespace snarkline {
+
+using u8 = unsigned char;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+#ifndef __CUDACC_RTC__
+using u128 = unsigned __int128;
+#endif
+using usize = decltype(sizeof(0));
+
+inline namespace SNL_ISA {
+
+// a + b + carry; carry is 0 or 1 before and after.
+SNL_HD constexpr u64 add_carry(u64 a, u64 b, u64& carry) {
+  u128 t = (u128)a + b + carry;
+  carry = (u64)(t >> 64);
+  return (u64)t;
+}
+
+// a - b - borrow; borrow is 0 or 1 before and after.
+SNL_HD constexpr u64 sub_borrow(u64 a, u64 b, u64& borrow) {
+  u128 t = (u128)a - b - borrow;
+  borrow = (u64)(t >> 64) & 1;
+  return (u64)t;
+}
+
+// acc + a * b + carry < 2^128: never overflows.
+SNL_HD constexpr u64 mul_add(u64 acc, u64 a, u64 b, u64& carry) {
+  u128 t = (u128)a * b + acc + carry;
+  carry = (u64)(t >> 64);
+  return (u64)t;
+}
+
+// An unsigned integer of N 64-bit limbs, least significant first. An aggregate, so constants are written `{...}`.
+template <int N>
+struct Int {
+  u64 limb[N];
+
+  SNL_HD constexpr bool operator==(const Int& o) const {
+    u64 diff = 0;
+    for (int i = 0; i < N; i++) diff |= limb[i] ^ o.limb[i];
+    return diff == 0;
+  }
+  SNL_HD constexpr bool is_zero() const {
+    u64 any = 0;
+    for (int i = 0; i < N; i++) any |= limb[i];
+    return any == 0;
+  }
+  SNL_HD constexpr bool bit(int i) const { return (limb[i / 64] >> (i % 64)) & 1; }
+
+  SNL_HD constexpr int bit_length() const {
+    int n = 64 * N;
+    while (n > 0 && !bit(n - 1)) n--;
+    return n;
+  }
+};
+
+// this += b; returns the carry out.
+template <int N>
+SNL_HD constexpr u64 add_in_place(Int<N>& a, const Int<N>& b) {
+  u64 carry = 0;
+  for (int i = 0; i < N; i++) a.limb[i] = add_carry(a.limb[i], b.limb[i], carry);
+  return carry;
+}
+
+// this -= b; returns the borrow out.
+template <int N>
+SNL_HD constexpr u64 sub_in_place(Int<N>& a, const Int<N>& b) {
+  u64 borrow = 0;
+  for (int i = 0; i < N; i++) a.limb[i] = sub_borrow(a.limb[i], b.limb[i], borrow);
+  return borrow;
+}
+
+template <int N>
+SNL_HD constexpr bool less(const Int<N>& a, const Int<N>& b) {
+  Int<N> t = a;
+  return sub_in_place(t, b) != 0;
+}
+
+template <int N>
+SNL_HD constexpr Int<N> shift_right(Int<N> a, int bits) {
+  for (; bits > 0; bits--) {
+    for (int i = 0; i < N; i++) a.limb[i] = (a.limb[i] >> 1) | (i + 1 < N ? a.limb[i + 1] << 63 : 0);
+  }
+  return a;
+}
+
+// An integer from its hexadecimal digits, most significant first: hex<4>("30644e72...").
+template <int N, usize Len>
+constexpr Int<N> hex(const char (&digits)[Len]) {
+  Int<N> out{};
+  for (usize i = 0; i + 1 < Len; i++) {
+    const char c = digits[Len - 2 - i];
+    const u64 v = c <= '9' ? c - '0' : c - 'a' + 10;
+    out.limb[i / 16] |= v << (4 * (i % 16));
+  }
+  return out;
+}
+
+}  // namespace SNL_ISA
+}  // namespace snarkline

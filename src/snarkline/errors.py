@@ -1,0 +1,71 @@
+"""The exception tree. Each error carries its facts as attributes and prints them in one sentence."""
+
+from __future__ import annotations
+
+import os
+
+
+class SnarklineError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class InputError(SnarklineError, ValueError):
+    """Input that cannot be used. The command line exits with 2."""
+
+
+class FormatError(InputError):
+    """A file, or bytes, that do not hold what their format says.
+
+    Attributes: `path` (str or None for bytes in memory), `where` (offset, index or field name), `expected`, `found`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        where: str,
+        expected: object,
+        found: object,
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.where = where
+        self.expected = expected
+        self.found = found
+        name = self.path if self.path is not None else "input"
+        super().__init__(f"{name}: {where}: expected {expected}, found {found}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.where, self.expected, self.found)
+
+
+class MismatchError(InputError):
+    """Two inputs that do not belong together (curve, sizes, public inputs)."""
+
+
+class UnsatisfiedError(InputError):
+    """A witness that does not satisfy the circuit.
+
+    Attributes: `constraint` (index, or None when only the self-check found it), `detail`.
+    """
+
+    def __init__(self, constraint: int | None, detail: str) -> None:
+        self.constraint = constraint
+        self.detail = detail
+        if constraint is None:
+            super().__init__(f"the witness does not satisfy the circuit; {detail}")
+        else:
+            super().__init__(f"the witness does not satisfy constraint {constraint}: {detail}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.constraint, self.detail)
+
+
+class BudgetError(SnarklineError):
+    """Memory that was asked for and cannot be had within the budget."""
+
+
+class InternalError(SnarklineError):
+    """A result that failed its own check. Nothing was handed out."""
+
+
+class SecurityWarning(UserWarning):
+    """A key that can be used but must not be trusted."""

@@ -1,0 +1,89 @@
+"""Groth16 keys and proofs as data. Notation: Groth, "On the Size of Pairing-based Non-interactive Arguments",
+EUROCRYPT 2016 (eprint 2016/260), section 3.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from snarkline.backend.base import Domain
+from snarkline.curves.curve import Curve
+from snarkline.curves.point import Point, PointTable
+from snarkline.r1cs.matrices import Matrices
+
+
+class HBasis(Enum):
+    """The basis in which the H query takes the quotient h = (a * b - c) / Z.
+
+    ODD_COSET: n evaluations of a * b - c on the odd coset (the domain times a 2n-th root of unity); Z is constant
+    there and the key has it divided out. COEFFICIENTS: the n - 1 coefficients of h.
+    """
+
+    ODD_COSET = "odd coset"
+    COEFFICIENTS = "coefficients"
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """The bases of one MSM and the wires that they belong to; `wires` None means wires first, first + 1, ..."""
+
+    points: PointTable
+    first: int = 0
+    wires: npt.NDArray[np.uint32] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VerifyingKey:
+    """alpha in G1; beta, gamma, delta in G2; ic: n_public + 1 points of G1."""
+
+    curve: Curve
+    alpha1: Point
+    beta2: Point
+    gamma2: Point
+    delta2: Point
+    ic: tuple[Point, ...]
+
+    @property
+    def n_public(self) -> int:
+        return len(self.ic) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class ProvingKey:
+    """Everything that a proof needs besides the witness. What differs between key formats is data here.
+
+    `matrices` is None for formats that carry none. `shift` is the coset generator that goes with `h_basis`.
+    """
+
+    curve: Curve
+    n_wires: int
+    domain: Domain
+    h_basis: HBasis
+    shift: int
+    matrices: Matrices | None
+    verifying_key: VerifyingKey
+    beta1: Point
+    delta1: Point
+    a: Query
+    b1: Query
+    b2: Query
+    l: Query  # noqa: E741
+    h: PointTable
+
+    @property
+    def n_public(self) -> int:
+        return self.verifying_key.n_public
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proof (A in G1, B in G2, C in G1) and the public inputs that it is for."""
+
+    curve: Curve
+    a: Point
+    b: Point
+    c: Point
+    public: tuple[int, ...]

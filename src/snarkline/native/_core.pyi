@@ -1,0 +1,68 @@
+"""Types of the compiled core. Arrays are C-ordered; U64 is uint64 limbs, least significant first, shape (n, limbs).
+
+Every method releases the GIL, runs on the executor's threads, raises ValueError for shapes that do not fit, and ends
+with KeyboardInterrupt soon after Ctrl-C (outputs are then undefined). Outputs are arrays that the caller hands in.
+`curve` is "bn254" or "bls12_381", `field` "fr" or "fp", `group` 0 for G1 and 1 for G2. Points are affine, Montgomery
+form, infinity all zero.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+U64 = NDArray[np.uint64]
+U32 = NDArray[np.uint32]
+
+def curve_facts(curve: str) -> dict[str, Any]: ...
+def instruction_sets() -> list[str]:
+    """The sets that this build has and this processor can run, slowest first: portable, adx, ifma."""
+
+class Executor:
+    """Where kernels run: a number of threads and an instruction set ("auto" is the fastest)."""
+
+    def __init__(self, threads: int, isa: str = "auto") -> None: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def isa(self) -> str: ...
+    def from_canonical(self, curve: str, field: str, out: U64, a: U64) -> None: ...
+    def to_canonical(self, curve: str, field: str, out: U64, a: U64) -> None: ...
+    def first_not_below_modulus(self, curve: str, field: str, a: U64) -> int:
+        """Index of the first element that is not below the modulus, -1 if there is none."""
+
+    def pointwise(self, curve: str, field: str, op: str, out: U64, a: U64, b: U64) -> None:
+        """op is add, sub or mul; b of shape (1, limbs) is used for every element; out may be a or b."""
+
+    def mul_sub(self, curve: str, out: U64, a: U64, b: U64, c: U64) -> None: ...
+    def batch_inverse(self, curve: str, field: str, a: U64) -> None: ...
+    def powers(self, curve: str, out: U64, first: U64, ratio: U64) -> None:
+        """out[i] = first * ratio^i, Montgomery form."""
+
+    def ntt(self, curve: str, data: U64, root: U64, shift: U64 | None, inverse: bool) -> None:
+        """In place, natural order. root and shift have shape (1, 4), Montgomery form; root has order len(data)."""
+
+    def coset_evaluations(self, curve: str, data: U64, root: U64, shift: U64) -> None: ...
+    def spmv(
+        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, w: U64
+    ) -> None: ...
+    def spmv_transposed(
+        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, w: U64
+    ) -> None:
+        """out[column] += value * w[row] (out is zeroed first)."""
+
+    def msm(self, curve: str, tables: list[tuple[int, U64]], scalars: U64, montgomery: bool) -> list[U64]:
+        """For each (group, points): sum of scalars[i] * points[i], as an array of shape (1, point limbs)."""
+
+    def fixed_base(self, curve: str, group: int, out: U64, base: U64, scalars: U64) -> None:
+        """out[i] = scalars[i] * base, scalars canonical."""
+
+    def first_bad_point(self, curve: str, group: int, points: U64, subgroup: bool) -> int:
+        """Index of the first point with a coordinate not below q, off its curve, or (if asked) outside the subgroup
+        of order r; -1 if there is none."""
+
+    def pairing_product_is_one(self, curve: str, p: U64, q: U64) -> bool:
+        """Product of e(p[i], q[i]) == 1 with one final exponentiation."""
+
+    def pairing(self, curve: str, p: U64, q: U64) -> U64:
+        """One pairing: shape (12, limbs), Montgomery form; over (1, u), (1, v, v^2), (1, w), innermost first."""

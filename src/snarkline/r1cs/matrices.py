@@ -1,0 +1,73 @@
+"""Rank-1 constraint systems: <A_k, w> * <B_k, w> = <C_k, w> for every constraint k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snarkline.curves.curve import Curve
+from snarkline.curves.vector import FrVector
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A sparse matrix over Fr by rows (CSR), its distinct values kept once.
+
+    `row_start` has shape (rows + 1,), uint64; `column` and `value` have shape (entries,), uint32, and `value[i]`
+    indexes `coefficients` (Montgomery form). Every column is below `n_columns`, every value below
+    `len(coefficients)`: whoever builds a matrix checks that.
+    """
+
+    n_columns: int
+    row_start: npt.NDArray[np.uint64]
+    column: npt.NDArray[np.uint32]
+    value: npt.NDArray[np.uint32]
+    coefficients: FrVector
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.row_start) - 1
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.column)
+
+    def row(self, k: int) -> list[tuple[int, int]]:
+        """Row `k` as pairs (column, coefficient), coefficients as integers in [0, r)."""
+        start, stop = int(self.row_start[k]), int(self.row_start[k + 1])
+        coefficients = FrVector(
+            self.coefficients.curve, self.coefficients.limbs[self.value[start:stop]], self.coefficients.form
+        )
+        return list(zip((int(c) for c in self.column[start:stop]), coefficients.to_ints(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """The matrices that a prover evaluates. Where `c` is None, c is taken as a * b element by element.
+
+    They may have more rows than the circuit has constraints: the rows that bind public inputs come last.
+    """
+
+    a: SparseMatrix
+    b: SparseMatrix
+    c: SparseMatrix | None
+
+
+@dataclass(frozen=True, eq=False)
+class R1CS:
+    """A constraint system. Wire 0 is the constant 1, wires 1 to n_public are the public inputs, the rest is private.
+
+    `n_outputs` of the public wires are outputs (circom's distinction; it has no meaning for the proof).
+    """
+
+    curve: Curve
+    n_wires: int
+    n_public: int
+    n_outputs: int
+    matrices: Matrices
+
+    @property
+    def n_constraints(self) -> int:
+        return self.matrices.a.n_rows

@@ -1,0 +1,25 @@
+"""The witness: the values of all wires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snarkline.curves.curve import Curve
+from snarkline.curves.vector import FrVector
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """The values of all wires in canonical form; wire 0 is 1. Secret: its values are never logged or shown."""
+
+    values: FrVector
+
+    @property
+    def curve(self) -> Curve:
+        return self.values.curve
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"<Witness {self.curve.name} n={len(self)}>"
