@@ -71,11 +71,18 @@ struct CurveKernels {
   void (*pairing)(u64* out, const u64* p, const u64* q);
 };
 
-const CurveKernels& bn254_portable();
-const CurveKernels& bn254_adx();
-const CurveKernels& bn254_ifma();
-const CurveKernels& bls12_381_portable();
-const CurveKernels& bls12_381_adx();
-const CurveKernels& bls12_381_ifma();
+// Kernels of one area are compiled once for each curve and instruction set, under a name of their own: in the files
+// *_kernels.cpp, SNL_KERNELS(ntt) names the function that enters that area's kernels in a table.
+#define SNL_JOIN_(a, b, c) a##_##b##_##c
+#define SNL_JOIN(a, b, c) SNL_JOIN_(a, b, c)
+#define SNL_KERNELS(area) SNL_JOIN(area, SNL_ISA, SNL_CURVE)
+
+#define SNL_TABLES(isa)                          \
+  const CurveKernels& SNL_JOIN(table, isa, Bn254)(); \
+  const CurveKernels& SNL_JOIN(table, isa, Bls12_381)();
+SNL_TABLES(portable)
+SNL_TABLES(adx)
+SNL_TABLES(ifma)
+#undef SNL_TABLES
 
 }  // namespace snarkline
