@@ -37,6 +37,15 @@ class Backend(Protocol):
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
         """matrix * w, padded with zeros to the domain. `w` is canonical, the result in Montgomery form."""
 
+    def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
+        """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
+
+    def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
+        """first, first * ratio, ..., first * ratio^(n - 1)."""
+
+    def add(self, a: FrVector, b: FrVector) -> FrVector:
+        """a + b element by element, in place of `a`."""
+
     def multiply(self, a: FrVector, b: FrVector) -> FrVector:
         """a * b element by element."""
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from snarkline.backend.base import Domain
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
+from snarkline.errors import MismatchError
 from snarkline.r1cs.matrices import Matrices
 
 
@@ -24,6 +25,21 @@ class HBasis(Enum):
 
     ODD_COSET = "odd coset"
     COEFFICIENTS = "coefficients"
+
+
+def odd_coset_domain(curve: Curve, log_size: int) -> tuple[Domain, int]:
+    """The domain and the shift of circom's keys, in which H is an ODD_COSET query: shift^2 is the domain's root.
+
+    Both are powers of the smallest quadratic non-residue of Fr, as in ffjavascript, not of the curve's own generator.
+    Raises MismatchError where Fr has no root of order 2 * 2^log_size.
+    """
+    if not 0 <= log_size < curve.two_adicity:
+        raise MismatchError(
+            f"a domain of 2^{log_size} elements: {curve.name} has domains up to 2^{curve.two_adicity - 1}"
+        )
+    non_residue = next(g for g in range(2, curve.r) if pow(g, (curve.r - 1) // 2, curve.r) != 1)
+    shift = pow(non_residue, (curve.r - 1) >> (log_size + 1), curve.r)
+    return Domain(curve, log_size, shift * shift % curve.r), shift
 
 
 @dataclass(frozen=True, eq=False)
