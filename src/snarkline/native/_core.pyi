@@ -44,12 +44,14 @@ class Executor:
 
     def coset_evaluations(self, curve: str, data: U64, root: U64, shift: U64) -> None: ...
     def spmv(
-        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, w: U64
-    ) -> None: ...
-    def spmv_transposed(
-        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, w: U64
+        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, w: U64, w_form: str
     ) -> None:
-        """out[column] += value * w[row] (out is zeroed first)."""
+        """out[row] = sum of value * w[column], Montgomery form; w_form, "canonical" or "montgomery", is that of w."""
+
+    def spmv_transposed(
+        self, curve: str, out: U64, row_start: U64, column: U32, value: U32, coefficients: U64, v: U64
+    ) -> None:
+        """out[column] = sum of value * v[row], in the form of v."""
 
     def msm(self, curve: str, tables: list[tuple[int, U64]], scalars: U64, montgomery: bool) -> list[U64]:
         """For each (group, points): sum of scalars[i] * points[i], as an array of shape (1, point limbs)."""

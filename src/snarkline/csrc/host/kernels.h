@@ -12,6 +12,7 @@ namespace snarkline {
 
 enum class Group : int { G1 = 0, G2 = 1 };
 enum class Op : int { Add = 0, Sub = 1, Mul = 2 };
+enum class Form : int { Canonical = 0, Montgomery = 1 };
 inline constexpr usize npos = ~usize{0};
 
 struct FieldKernels {
@@ -54,8 +55,10 @@ struct CurveKernels {
   void (*coset_evaluations)(u64* data, int log_n, const u64* root, const u64* shift, const Exec&);
   // out = a * b - c
   void (*mul_sub)(u64* out, const u64* a, const u64* b, const u64* c, usize n, const Exec&);
-  // out[r] = sum value * w[column], w canonical or Montgomery: out has the form of w (coefficients are Montgomery).
-  void (*spmv)(u64* out, const SparseView&, const u64* w, const Exec&);
+  // out[r] = sum over row r of value * w[column]: `rows` elements, in Montgomery form whatever the form of w.
+  void (*spmv)(u64* out, const SparseView&, const u64* w, Form w_form, const Exec&);
+  // out[column] = sum over rows r of value * v[r]: `columns` elements, in the form of v.
+  void (*spmv_transposed)(u64* out, const SparseView&, const u64* v, const Exec&);
 
   // Sum scalars[i] * points[i] for every job; all jobs share the scalars, which are in [0, r), canonical or Montgomery.
   void (*msm)(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool montgomery, const Exec&);
