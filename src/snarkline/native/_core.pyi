@@ -68,3 +68,29 @@ class Executor:
 
     def pairing(self, curve: str, p: U64, q: U64) -> U64:
         """One pairing: shape (12, limbs), Montgomery form; over (1, u), (1, v, v^2), (1, w), innermost first."""
+
+class Lease:
+    """Memory that an arena lends, as a buffer of bytes. It goes its way when the last reference is dropped."""
+
+    def release(self) -> None:
+        """Sends the memory its way. The caller knows that nobody looks at it any more."""
+
+    @property
+    def n_bytes(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Arena:
+    """`way` is here, empty, empty_lazily, detached or pool (csrc/host/arena.h)."""
+
+    @staticmethod
+    def create(budget_bytes: int, backlog_bytes: int, idle_s: float, huge: bool) -> Arena: ...
+    def take(self, n_bytes: int, way: str, secret: bool, shared: bool, threads: int) -> Lease | str:
+        """A lease, first touched on `threads` threads (0: not at all), or why there is none yet: budget, backlog."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Until some memory was given or released."""
+
+    def trim(self, keep_bytes: int) -> None: ...
+    def close(self) -> None: ...
+    def drain(self, timeout_s: float) -> bool: ...
+    def stats(self) -> dict[str, Any]: ...
