@@ -6,5 +6,6 @@
 NB_MODULE(_core, m) {
   m.doc() = "Snarkline's compiled core. The typed face is snarkline/native/_core.pyi.";
   snarkline::bind_arena(m);
+  snarkline::bind_facts(m);
   snarkline::bind_kernels(m);
 }

@@ -3,7 +3,7 @@
 // Fp[u]/(u^2 + 1), Fp6 = Fp2[v]/(v^3 - xi), Fp12 = Fp6[w]/(w^2 - v).
 #pragma once
 
-#include "field.h"
+#include "point.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -67,6 +67,25 @@ struct Bls12_381 {
   static constexpr Int<6> g2_y[2] = {
       hex<6>("ce5d527727d6e118cc9cdc6da2e351aadfd9baa8cbdd3a76d429a695160d12c923ac9cc3baca289e193548608b82801"),
       hex<6>("606c4a02ea734cc32acd2b02bc28b99cb3e287e85a763af267492ab572e99ab3f370d275cec1da1aaa9075ff05f79be")};
+};
+
+// What follows from the facts of a curve C.
+template <class C>
+struct Derived {
+  using Fp = typename C::Fp;
+  using Fp2 = snarkline::Fp2<Fp>;
+
+  static constexpr Fp b = Fp::from_u64(C::b);
+  static constexpr Fp2 xi = Fp2::from_u64(C::xi[0], C::xi[1]);
+  static constexpr Fp2 derive_b2() {
+    const Fp2 b = Fp2::from_u64(C::b);
+    return C::twist == C::Twist::D ? b * xi.inverse() : b * xi;
+  }
+  static constexpr Fp2 b2 = derive_b2();
+
+  static constexpr Affine<Fp> g1{Fp::from_canonical(C::g1_x), Fp::from_canonical(C::g1_y)};
+  static constexpr Affine<Fp2> g2{{Fp::from_canonical(C::g2_x[0]), Fp::from_canonical(C::g2_x[1])},
+                                  {Fp::from_canonical(C::g2_y[0]), Fp::from_canonical(C::g2_y[1])}};
 };
 
 }  // namespace SNL_ISA

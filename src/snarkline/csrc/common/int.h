@@ -8,10 +8,13 @@
 #define SNL_ISA portable
 #endif
 
+// SNL_HD: always inlined. SNL_FN: inlining is left to the compiler (functions of many products).
 #ifdef __CUDACC__
 #define SNL_HD __host__ __device__ __forceinline__
+#define SNL_FN __host__ __device__
 #else
 #define SNL_HD inline __attribute__((always_inline))
+#define SNL_FN
 #endif
 
 namespace snarkline {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,12 @@ void parallel(const Exec& exec, std::size_t n_tasks, const std::function<void(st
 
   std::vector<std::thread> helpers;
   const std::size_t n_helpers = std::min<std::size_t>(std::max(exec.threads, 1u), n_tasks ? n_tasks : 1) - 1;
-  for (std::size_t i = 0; i < n_helpers; i++) helpers.emplace_back(work, false);
+  helpers.reserve(n_helpers);
+  try {
+    for (std::size_t i = 0; i < n_helpers; i++) helpers.emplace_back(work, false);
+  } catch (const std::system_error&) {
+    // The system grants no more threads: those that run do the work.
+  }
   work(true);
   for (auto& helper : helpers) helper.join();
   if (failure) std::rethrow_exception(failure);
@@ -47,7 +53,8 @@ void parallel_ranges(const Exec& exec, std::size_t n, std::size_t grain,
                      const std::function<void(std::size_t, std::size_t)>& task) {
   if (n == 0) return;
   const std::size_t wanted = std::size_t{8} * std::max(exec.threads, 1u);
-  const std::size_t step = std::max({grain, (n + wanted - 1) / wanted, std::size_t{1}});
+  grain = std::max(grain, std::size_t{1});
+  const std::size_t step = std::clamp((n + wanted - 1) / wanted, grain, 16 * grain);
   parallel(exec, (n + step - 1) / step, [&](std::size_t i) { task(i * step, std::min(n, (i + 1) * step)); });
 }
 

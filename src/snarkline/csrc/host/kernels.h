@@ -23,8 +23,10 @@ struct FieldKernels {
   void (*from_canonical)(u64* out, const u64* in, usize n, const Exec&);  // out may be in
   void (*to_canonical)(u64* out, const u64* in, usize n, const Exec&);
   usize (*first_not_below_modulus)(const u64* in, usize n, const Exec&);  // npos if none
-  void (*pointwise)(Op, u64* out, const u64* a, const u64* b, usize n, const Exec&);
+  // b_stride: 1, or 0 to use the one element b for every a. out may be a or b.
+  void (*pointwise)(Op, u64* out, const u64* a, const u64* b, usize b_stride, usize n, const Exec&);
   void (*batch_inverse)(u64* a, usize n, const Exec&);                    // 0 stays 0
+  void (*powers)(u64* out, const u64* first, const u64* ratio, usize n, const Exec&);  // out[i] = first * ratio^i
 };
 
 // A sparse matrix by rows. value[i] indexes `coefficients`, unique values in Montgomery form.
@@ -64,14 +66,15 @@ struct CurveKernels {
   void (*msm)(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool montgomery, const Exec&);
   // out[i] = scalars[i] * base, scalars canonical.
   void (*fixed_base)(Group, u64* out, const u64* base, const u64* scalars, usize n, const Exec&);
-  // Index of the first point off the curve (or, if asked, outside the order-r subgroup); npos if none. Infinity passes.
+  // Index of the first point with a coordinate not below q, off the curve or (if asked) outside the order-r subgroup;
+  // npos if none. Infinity passes.
   usize (*first_bad_point)(Group, const u64* points, usize n, bool subgroup, const Exec&);
   const u64* (*generator)(Group);
 
   // Product of e(p[i], q[i]) == 1, one final exponentiation. Infinity contributes 1.
   bool (*pairing_product_is_one)(const u64* p, const u64* q, usize n, const Exec&);
   // One pairing, as 12 Fp coefficients over Fp2's (1, u), Fp6's (1, v, v^2), Fp12's (1, w), innermost first.
-  void (*pairing)(u64* out, const u64* p, const u64* q);
+  void (*pairing)(u64* out, const u64* p, const u64* q, const Exec&);
 };
 
 // Kernels of one area are compiled once for each curve and instruction set, under a name of their own: in the files

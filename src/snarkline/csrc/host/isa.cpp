@@ -1,0 +1,34 @@
+#include "isa.h"
+
+namespace snarkline {
+
+const std::vector<std::string>& instruction_sets() {
+  static const std::vector<std::string> sets = [] {
+    std::vector<std::string> found{"portable"};
+#if SNL_HAVE_adx
+    // __builtin_cpu_supports includes the operating system's part: that it saves the AVX-512 registers.
+    __builtin_cpu_init();
+    const bool adx = __builtin_cpu_supports("adx") && __builtin_cpu_supports("bmi2");
+    const bool ifma = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512ifma");
+    if (adx) found.push_back("adx");
+    if (adx && ifma) found.push_back("ifma");
+#endif
+    return found;
+  }();
+  return sets;
+}
+
+const CurveKernels* find_kernels(const std::string& curve, const std::string& isa) {
+  const bool bn254 = curve == "bn254";
+  if (!bn254 && curve != "bls12_381") return nullptr;
+  if (isa == "portable") return bn254 ? &table_portable_Bn254() : &table_portable_Bls12_381();
+#if SNL_HAVE_adx
+  if (isa == "adx") return bn254 ? &table_adx_Bn254() : &table_adx_Bls12_381();
+  if (isa == "ifma") return bn254 ? &table_ifma_Bn254() : &table_ifma_Bls12_381();
+#endif
+  return nullptr;
+}
+
+}  // namespace snarkline
