@@ -57,7 +57,8 @@ class Array {
       fits = wanted == any_length || view_.shape[axis] == wanted;
       axis++;
     }
-    if (!fits) refuse(name, "shape " + text(shape.begin(), static_cast<int>(shape.size())), text(view_.shape, view_.ndim));
+    if (!fits)
+      refuse(name, "shape " + text(shape.begin(), static_cast<int>(shape.size())), text(view_.shape, view_.ndim));
   }
 
   static std::string text(const Py_ssize_t* shape, int n) {

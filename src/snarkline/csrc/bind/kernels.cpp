@@ -32,6 +32,12 @@ Group parse_group(int group) {
   return group == 0 ? Group::G1 : Group::G2;
 }
 
+Form parse_form(Name form) {
+  if (form == "canonical") return Form::Canonical;
+  if (form == "montgomery") return Form::Montgomery;
+  refuse("w_form", "'canonical' or 'montgomery'", "'" + form + "'");
+}
+
 Py_ssize_t point_limbs(const CurveKernels& k, Group group) { return 2 * k.fp.limbs * (group == Group::G1 ? 1 : 2); }
 
 template <class T>
@@ -45,8 +51,7 @@ int log_size(const CurveKernels& k, const Limbs& data) {
   int log_n = 0;
   while (log_n < k.fr.two_adicity && usize{1} << log_n < data.length()) log_n++;
   if (usize{1} << log_n != data.length()) {
-    refuse("data", "a power of two rows, at most 2^" + std::to_string(k.fr.two_adicity),
-           std::to_string(data.length()));
+    refuse("data", "a power of two rows, at most 2^" + std::to_string(k.fr.two_adicity), std::to_string(data.length()));
   }
   return log_n;
 }
@@ -54,6 +59,34 @@ int log_size(const CurveKernels& k, const Limbs& data) {
 nb::object new_array(Py_ssize_t n, Py_ssize_t limbs) {
   return nb::module_::import_("numpy").attr("empty")(nb::make_tuple(n, limbs), "uint64");
 }
+
+// The arrays of a sparse matrix. Columns and values are not checked here: whoever builds a matrix does that.
+class Matrix {
+ public:
+  Matrix(const CurveKernels& k, nb::handle row_start, nb::handle column, nb::handle value, nb::handle coefficients)
+      : row_start_(row_start, "row_start", {any_length}, false),
+        column_(column, "column", {any_length}, false),
+        value_(value, "value", {rows(column_)}, false),
+        coefficients_(coefficients, "coefficients", {any_length, k.fr.limbs}, false) {
+    if (rows(row_start_) == 0) refuse("row_start", "rows + 1 items", "none");
+    const u64 first = row_start_.data()[0], last = row_start_.data()[n_rows()];
+    if (first != 0 || last != column_.length()) {
+      refuse("row_start", "0 to " + std::to_string(column_.length()),
+             std::to_string(first) + " to " + std::to_string(last));
+    }
+  }
+
+  Py_ssize_t n_rows() const { return rows(row_start_) - 1; }
+  SparseView view(usize columns) const {
+    return {row_start_.length() - 1, columns,       column_.length(),     row_start_.data(),
+            column_.data(),          value_.data(), coefficients_.data(), coefficients_.length()};
+  }
+
+ private:
+  Limbs row_start_;
+  Words column_, value_;
+  Limbs coefficients_;
+};
 
 class Executor {
  public:
@@ -142,12 +175,22 @@ class Executor {
   }
 
   void spmv(Name curve, nb::handle out, nb::handle row_start, nb::handle column, nb::handle value,
-            nb::handle coefficients, nb::handle w) const {
-    sparse(curve, false, out, row_start, column, value, coefficients, w);
+            nb::handle coefficients, nb::handle w, Name w_form) const {
+    const CurveKernels& k = kernels(curve);
+    const Form form = parse_form(w_form);
+    const Matrix m(k, row_start, column, value, coefficients);
+    const Limbs x(w, "w", {any_length, k.fr.limbs}, false);
+    const Limbs o(out, "out", {m.n_rows(), k.fr.limbs}, true);
+    run("spmv", k.spmv, o.data(), m.view(x.length()), x.data(), form);
   }
+
   void spmv_transposed(Name curve, nb::handle out, nb::handle row_start, nb::handle column, nb::handle value,
-                       nb::handle coefficients, nb::handle w) const {
-    sparse(curve, true, out, row_start, column, value, coefficients, w);
+                       nb::handle coefficients, nb::handle v) const {
+    const CurveKernels& k = kernels(curve);
+    const Matrix m(k, row_start, column, value, coefficients);
+    const Limbs x(v, "v", {m.n_rows(), k.fr.limbs}, false);
+    const Limbs o(out, "out", {any_length, k.fr.limbs}, true);
+    run("spmv_transposed", k.spmv_transposed, o.data(), m.view(o.length()), x.data());
   }
 
   nb::list msm(Name curve, nb::list tables, nb::handle scalars, bool montgomery) const {
@@ -245,32 +288,6 @@ class Executor {
     run(name, k.*conversion, o.data(), in.data(), in.length());
   }
 
-  void sparse(Name curve, bool transposed, nb::handle out, nb::handle row_start, nb::handle column, nb::handle value,
-              nb::handle coefficients, nb::handle w) const {
-    const CurveKernels& k = kernels(curve);
-    const Limbs starts(row_start, "row_start", {any_length}, false);
-    if (rows(starts) == 0) refuse("row_start", "rows + 1 items", "none");
-    const Words columns(column, "column", {any_length}, false);
-    const Words values(value, "value", {rows(columns)}, false);
-    const Limbs c(coefficients, "coefficients", {any_length, k.fr.limbs}, false);
-    const Py_ssize_t n_rows = rows(starts) - 1;
-    const Limbs in(w, "w", {transposed ? n_rows : any_length, k.fr.limbs}, false);
-    const Limbs o(out, "out", {transposed ? any_length : n_rows, k.fr.limbs}, true);
-    const u64 first = starts.data()[0], last = starts.data()[n_rows];
-    if (first != 0 || last != columns.length()) {
-      refuse("row_start", "0 to " + std::to_string(columns.length()),
-             std::to_string(first) + " to " + std::to_string(last));
-    }
-    const usize n_columns = transposed ? o.length() : in.length();
-    const SparseView view{starts.length() - 1, n_columns,     columns.length(), starts.data(),
-                          columns.data(),      values.data(), c.data(),         c.length()};
-    if (transposed) {
-      run("spmv_transposed", k.spmv_transposed, o.data(), view, in.data());
-    } else {
-      run("spmv", k.spmv, o.data(), view, in.data());
-    }
-  }
-
   unsigned threads_;
   std::string isa_;
 };
@@ -294,9 +311,9 @@ void bind_kernels(nb::module_& m) {
       .def("ntt", &E::ntt, arg("curve"), arg("data"), arg("root"), arg("shift").none(), arg("inverse"))
       .def("coset_evaluations", &E::coset_evaluations, arg("curve"), arg("data"), arg("root"), arg("shift"))
       .def("spmv", &E::spmv, arg("curve"), arg("out"), arg("row_start"), arg("column"), arg("value"),
-           arg("coefficients"), arg("w"))
+           arg("coefficients"), arg("w"), arg("w_form"))
       .def("spmv_transposed", &E::spmv_transposed, arg("curve"), arg("out"), arg("row_start"), arg("column"),
-           arg("value"), arg("coefficients"), arg("w"))
+           arg("value"), arg("coefficients"), arg("v"))
       .def("msm", &E::msm, arg("curve"), arg("tables"), arg("scalars"), arg("montgomery"))
       .def("fixed_base", &E::fixed_base, arg("curve"), arg("group"), arg("out"), arg("base"), arg("scalars"))
       .def("first_bad_point", &E::first_bad_point, arg("curve"), arg("group"), arg("points"), arg("subgroup"))

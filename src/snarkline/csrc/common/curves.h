@@ -27,7 +27,7 @@ struct Bn254 {
   enum class Twist { D, M };
   static constexpr Twist twist = Twist::D;  // b2 = b / xi
   static constexpr u64 b = 3;
-  static constexpr u64 xi[2] = {9, 1};      // 9 + u
+  static constexpr u64 xi[2] = {9, 1};  // 9 + u
   static constexpr auto g1_x = hex<4>("1");
   static constexpr auto g1_y = hex<4>("2");
   static constexpr Int<4> g2_x[2] = {hex<4>("1800deef121f1e76426a00665e5c4479674322d4f75edadd46debd5cd992f6ed"),
@@ -44,8 +44,8 @@ struct Bls12_381 {
   };
   struct FpParams {
     static constexpr int limbs = 6;
-    static constexpr auto modulus = hex<6>(
-        "1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab");
+    static constexpr auto modulus =
+        hex<6>("1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab");
     static constexpr u64 generator = 2;
   };
   using Fr = Field<FrParams>;
@@ -56,11 +56,11 @@ struct Bls12_381 {
   enum class Twist { D, M };
   static constexpr Twist twist = Twist::M;  // b2 = b * xi
   static constexpr u64 b = 4;
-  static constexpr u64 xi[2] = {1, 1};      // 1 + u
-  static constexpr auto g1_x = hex<6>(
-      "17f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bb");
-  static constexpr auto g1_y = hex<6>(
-      "8b3f481e3aaa0f1a09e30ed741d8ae4fcf5e095d5d00af600db18cb2c04b3edd03cc744a2888ae40caa232946c5e7e1");
+  static constexpr u64 xi[2] = {1, 1};  // 1 + u
+  static constexpr auto g1_x =
+      hex<6>("17f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bb");
+  static constexpr auto g1_y =
+      hex<6>("8b3f481e3aaa0f1a09e30ed741d8ae4fcf5e095d5d00af600db18cb2c04b3edd03cc744a2888ae40caa232946c5e7e1");
   static constexpr Int<6> g2_x[2] = {
       hex<6>("24aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8"),
       hex<6>("13e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e")};

@@ -37,9 +37,9 @@ struct Field {
   }
 
   static constexpr u64 inv = derive_inv();
-  static constexpr Int<N> r1 = derive_pow2(64 * N);       // R mod p: one
-  static constexpr Int<N> r2 = derive_pow2(2 * 64 * N);   // R^2 mod p: takes an integer to Montgomery form
-  static constexpr Int<N> r3 = derive_pow2(3 * 64 * N);   // R^3 mod p
+  static constexpr Int<N> r1 = derive_pow2(64 * N);      // R mod p: one
+  static constexpr Int<N> r2 = derive_pow2(2 * 64 * N);  // R^2 mod p: takes an integer to Montgomery form
+  static constexpr Int<N> r3 = derive_pow2(3 * 64 * N);  // R^3 mod p
 
   SNL_HD static constexpr Field zero() { return Field{}; }
   SNL_HD static constexpr Field one() { return Field{r1}; }

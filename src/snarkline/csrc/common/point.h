@@ -1,6 +1,6 @@
-// Points of y^2 = x^3 + b over F (Fp or Fp2). Formulas: Explicit-Formulas Database, short Weierstrass curves with a = 0,
-// https://www.hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html. Variable time: for public data, and for secret scalars
-// only where timing is not observable.
+// Points of y^2 = x^3 + b over F (Fp or Fp2). Formulas: Explicit-Formulas Database, short Weierstrass curves with a =
+// 0, https://www.hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html. Variable time: for public data, and for secret
+// scalars only where timing is not observable.
 #pragma once
 
 #include "tower.h"

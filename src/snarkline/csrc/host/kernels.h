@@ -18,31 +18,31 @@ inline constexpr usize npos = ~usize{0};
 struct FieldKernels {
   int limbs;
   int two_adicity;
-  const u64* modulus;    // canonical
-  u64 generator;         // multiplicative generator
+  const u64* modulus;                                                     // canonical
+  u64 generator;                                                          // multiplicative generator
   void (*from_canonical)(u64* out, const u64* in, usize n, const Exec&);  // out may be in
   void (*to_canonical)(u64* out, const u64* in, usize n, const Exec&);
   usize (*first_not_below_modulus)(const u64* in, usize n, const Exec&);  // npos if none
   // b_stride: 1, or 0 to use the one element b for every a. out may be a or b.
   void (*pointwise)(Op, u64* out, const u64* a, const u64* b, usize b_stride, usize n, const Exec&);
-  void (*batch_inverse)(u64* a, usize n, const Exec&);                    // 0 stays 0
+  void (*batch_inverse)(u64* a, usize n, const Exec&);                                 // 0 stays 0
   void (*powers)(u64* out, const u64* first, const u64* ratio, usize n, const Exec&);  // out[i] = first * ratio^i
 };
 
 // A sparse matrix by rows. value[i] indexes `coefficients`, unique values in Montgomery form.
 struct SparseView {
   usize rows, columns, entries;
-  const u64* row_start;   // rows + 1
-  const u32* column;      // entries
-  const u32* value;       // entries
+  const u64* row_start;  // rows + 1
+  const u32* column;     // entries
+  const u32* value;      // entries
   const u64* coefficients;
   usize n_coefficients;
 };
 
 struct MsmJob {
   Group group;
-  const u64* points;   // n of them
-  u64* result;         // one affine point
+  const u64* points;  // n of them
+  u64* result;        // one affine point
 };
 
 struct CurveKernels {
@@ -83,7 +83,7 @@ struct CurveKernels {
 #define SNL_JOIN(a, b, c) SNL_JOIN_(a, b, c)
 #define SNL_KERNELS(area) SNL_JOIN(area, SNL_ISA, SNL_CURVE)
 
-#define SNL_TABLES(isa)                          \
+#define SNL_TABLES(isa)                              \
   const CurveKernels& SNL_JOIN(table, isa, Bn254)(); \
   const CurveKernels& SNL_JOIN(table, isa, Bls12_381)();
 SNL_TABLES(portable)
