@@ -15,11 +15,10 @@ def by_name(timeline: Timeline) -> dict[str, list]:
 
 
 def test_spans_nest_and_keep_what_they_were_told() -> None:
-    with Timeline() as timeline:
-        with span("outer", items=3, form="affine") as outer:
-            with span("inner"):
-                pass
-            outer.bytes = 96
+    with Timeline() as timeline, span("outer", items=3, form="affine") as outer:
+        with span("inner"):
+            pass
+        outer.bytes = 96
     spans = by_name(timeline)
     (outer_span,), (inner,) = spans["outer"], spans["inner"]
     assert inner.parent == outer_span.id and outer_span.parent == 0
