@@ -1,0 +1,29 @@
+"""Backends by name."""
+
+from __future__ import annotations
+
+from snarkline.backend.base import Backend
+from snarkline.errors import InputError
+from snarkline.memory import Arena
+
+BACKENDS = ("auto", "cpu", "reference")
+"""The names that `open_backend` takes."""
+
+
+def open_backend(name: str, threads: int, arena: Arena) -> Backend:
+    """The backend of that name ("auto" is the fastest that can run here), with its vectors from `arena`.
+
+    `threads` is the number of threads that an operation uses. Raises InputError for a name that is not one of
+    `BACKENDS`.
+    """
+    if name in ("auto", "cpu"):
+        from snarkline.backend.cpu import CpuBackend
+
+        return CpuBackend(threads, arena)
+    if name == "reference":
+        from snarkline.backend.reference import ReferenceBackend
+
+        return ReferenceBackend()
+    if name == "cuda":
+        raise InputError("backend cuda: the extra that provides it is not available in this version of snarkline")
+    raise InputError(f"backend {name!r}: expected one of {', '.join(BACKENDS)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,3 +71,27 @@ class R1CS:
     @property
     def n_constraints(self) -> int:
         return self.matrices.a.n_rows
+
+
+def bind_public(r1cs: R1CS) -> Matrices:
+    """The matrices with a row at their end for each public wire and wire 0: in A it is that wire, in B and C empty.
+
+    They hold for every witness, and make the A polynomials of public wires independent of one another, without which
+    a proof could be changed into one for other public inputs (Ben-Sasson et al., eprint 2013/879, section 4.1).
+    """
+    matrices, extra = r1cs.matrices, r1cs.n_public + 1
+    a = matrices.a
+    one = FrVector.from_ints(r1cs.curve, [1], a.coefficients.form).limbs
+    bound = SparseMatrix(
+        n_columns=a.n_columns,
+        row_start=np.append(a.row_start, a.n_entries + np.arange(1, extra + 1, dtype=np.uint64)).astype(np.uint64),
+        column=np.append(a.column, np.arange(extra, dtype=np.uint32)),
+        value=np.append(a.value, np.full(extra, len(a.coefficients), dtype=np.uint32)),
+        coefficients=FrVector(r1cs.curve, np.append(a.coefficients.limbs, one, axis=0), a.coefficients.form),
+    )
+    return Matrices(bound, _append_empty(matrices.b, extra), matrices.c and _append_empty(matrices.c, extra))
+
+
+def _append_empty(matrix: SparseMatrix, n_rows: int) -> SparseMatrix:
+    row_start = np.append(matrix.row_start, np.full(n_rows, matrix.n_entries, dtype=np.uint64))
+    return replace(matrix, row_start=row_start)

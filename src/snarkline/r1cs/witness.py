@@ -23,3 +23,7 @@ class Witness:
 
     def __repr__(self) -> str:
         return f"<Witness {self.curve.name} n={len(self)}>"
+
+    def public(self, n_public: int) -> tuple[int, ...]:
+        """The values of wires 1 to `n_public`."""
+        return tuple(FrVector(self.curve, self.values.limbs[1 : n_public + 1], self.values.form).to_ints())

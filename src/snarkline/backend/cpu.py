@@ -1,0 +1,110 @@
+"""The CPU backend: the compiled core's kernels on vectors from an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from snarkline.backend.base import Domain
+from snarkline.curves.curve import Curve
+from snarkline.curves.point import Point, PointTable
+from snarkline.curves.vector import Form, FrVector, Limbs
+from snarkline.memory import Arena
+from snarkline.native import core
+from snarkline.r1cs.matrices import SparseMatrix
+
+
+class CpuBackend:
+    """Runs every operation on `threads` threads. Holds no state of a proof, so threads may share it.
+
+    Vectors come from `arena` as secret leases: they depend on the witness or on toxic waste, and are wiped before
+    their memory is used again.
+    """
+
+    name = "cpu"
+
+    def __init__(self, threads: int, arena: Arena, *, isa: str = "auto") -> None:
+        self._executor: core.Executor | None = core.Executor(threads, isa)
+        self._arena = arena
+
+    def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
+        out = self._vector(w.curve, domain.size)
+        self._core.spmv(w.curve.name, out.limbs[: matrix.n_rows], *_csr(matrix), w.limbs, w.form.value)
+        out.limbs[matrix.n_rows :] = 0
+        return out
+
+    def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
+        out = self._vector(v.curve, matrix.n_columns)
+        self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
+        return out
+
+    def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
+        out = self._vector(curve, n)
+        self._core.powers(curve.name, out.limbs, _montgomery(curve, first), _montgomery(curve, ratio))
+        return out
+
+    def add(self, a: FrVector, b: FrVector) -> FrVector:
+        self._core.pointwise(a.curve.name, "fr", "add", a.limbs, a.limbs, b.limbs)
+        return a
+
+    def multiply(self, a: FrVector, b: FrVector) -> FrVector:
+        out = self._vector(a.curve, len(a))
+        self._core.pointwise(a.curve.name, "fr", "mul", out.limbs, a.limbs, b.limbs)
+        return out
+
+    def multiply_subtract(self, a: FrVector, b: FrVector, c: FrVector) -> FrVector:
+        self._core.mul_sub(a.curve.name, a.limbs, a.limbs, b.limbs, c.limbs)
+        return a
+
+    def scale(self, v: FrVector, factor: int) -> FrVector:
+        self._core.pointwise(v.curve.name, "fr", "mul", v.limbs, v.limbs, _montgomery(v.curve, factor))
+        return v
+
+    def ntt(self, v: FrVector, domain: Domain, *, inverse: bool = False, shift: int = 1) -> FrVector:
+        coset = None if shift == 1 else _montgomery(v.curve, shift)
+        self._core.ntt(v.curve.name, v.limbs, _root(domain), coset, inverse)
+        return v
+
+    def coset_evaluations(self, v: FrVector, domain: Domain, shift: int) -> FrVector:
+        self._core.coset_evaluations(v.curve.name, v.limbs, _root(domain), _montgomery(v.curve, shift))
+        return v
+
+    def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
+        jobs = [(table.group.value, table.limbs) for table in tables]
+        sums = self._core.msm(scalars.curve.name, jobs, scalars.limbs, scalars.form is Form.MONTGOMERY)
+        return [PointTable(t.curve, t.group, s).point(0) for t, s in zip(tables, sums, strict=True)]
+
+    def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
+        curve, group, canonical = base.curve, base.group, scalars.limbs
+        if scalars.form is Form.MONTGOMERY:
+            canonical = self._vector(curve, len(scalars)).limbs
+            self._core.to_canonical(curve.name, "fr", canonical, scalars.limbs)
+        out = self._arena.empty((len(scalars), curve.point_limbs(group)))
+        bases = PointTable.from_points(curve, group, [base])
+        self._core.fixed_base(curve.name, group.value, out, bases.limbs, canonical)
+        return PointTable(curve, group, out)
+
+    def close(self) -> None:
+        self._executor = None
+
+    @property
+    def _core(self) -> core.Executor:
+        if self._executor is None:
+            raise ValueError("the backend is closed")
+        return self._executor
+
+    def _vector(self, curve: Curve, n: int) -> FrVector:
+        return FrVector(curve, self._arena.empty((n, curve.fr_limbs), secret=True), Form.MONTGOMERY)
+
+
+def _csr(matrix: SparseMatrix) -> tuple[Limbs, core.U32, core.U32, Limbs]:
+    return matrix.row_start, matrix.column, matrix.value, matrix.coefficients.limbs
+
+
+def _montgomery(curve: Curve, value: int) -> Limbs:
+    return FrVector.from_ints(curve, [value], Form.MONTGOMERY).limbs
+
+
+@cache
+def _root(domain: Domain) -> Limbs:
+    return _montgomery(domain.curve, domain.root)

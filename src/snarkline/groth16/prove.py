@@ -1,0 +1,113 @@
+"""The path of a proof: evaluate, quotient, commit, assemble.
+
+Notation: Groth, eprint 2016/260, section 3.2, where the witness w = (1, public inputs, private wires). Every stage is a
+pure function; backends differ in how they do the operations, keys in their data, and neither is visible here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snarkline.backend.base import Backend
+from snarkline.curves.curve import Curve
+from snarkline.curves.point import Point, PointTable
+from snarkline.curves.vector import FrVector
+from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
+from snarkline.r1cs.matrices import Matrices
+from snarkline.trace import span
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the five MSMs of a proof yield: w on the queries A, B (in both groups) and L, and h on the query H."""
+
+    a: Point
+    b1: Point
+    b2: Point
+    l: Point  # noqa: E741
+    h: Point
+
+
+def start(backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector) -> Sums:
+    """The half of a proof that needs the accelerator. `w` is the witness in canonical form."""
+    a, b, c = evaluate(backend, key, matrices, w)
+    h = quotient(backend, key, a, b, c)
+    del a, b, c  # their memory serves the MSMs
+    return commit(backend, key, w, h)
+
+
+@span("evaluate")
+def evaluate(backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector) -> tuple[FrVector, FrVector, FrVector]:
+    """<A_k, w>, <B_k, w>, <C_k, w> for every constraint k, on the domain."""
+    a = backend.evaluate(matrices.a, w, key.domain)
+    b = backend.evaluate(matrices.b, w, key.domain)
+    c = backend.multiply(a, b) if matrices.c is None else backend.evaluate(matrices.c, w, key.domain)
+    return a, b, c
+
+
+@span("quotient")
+def quotient(backend: Backend, key: ProvingKey, a: FrVector, b: FrVector, c: FrVector) -> FrVector:
+    """h = (a * b - c) / Z in the basis of the key's H query. Uses up a, b and c."""
+    a, b, c = (backend.coset_evaluations(v, key.domain, key.shift) for v in (a, b, c))
+    h = backend.multiply_subtract(a, b, c)
+    if key.h_basis is HBasis.COEFFICIENTS:
+        # Z = x^n - 1 is the constant shift^n - 1 on the coset. In the other basis the key has it divided out.
+        z = pow(key.shift, key.domain.size, key.curve.r) - 1
+        h = backend.ntt(backend.scale(h, pow(z, -1, key.curve.r)), key.domain, inverse=True, shift=key.shift)
+    return FrVector(h.curve, h.limbs[: len(key.h)], h.form)
+
+
+@span("commit")
+def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector) -> Sums:
+    """The sums of w and h over the key's queries. Queries over the same wires share one pass over their scalars."""
+    sums: dict[str, Point] = {}
+    for names in _shared_wires({"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}):
+        queries: list[Query] = [getattr(key, name) for name in names]
+        with span("msm " + " ".join(names), items=len(queries[0].points)):
+            points = backend.msm([query.points for query in queries], _scalars(queries[0], w))
+        sums.update(zip(names, points, strict=True))
+    with span("msm h", items=len(key.h)):
+        (sums["h"],) = backend.msm([key.h], h)
+    return Sums(**sums)
+
+
+@span("assemble")
+def assemble(backend: Backend, key: ProvingKey, sums: Sums, public: Sequence[int], r: int, s: int) -> Proof:
+    """A = alpha + sum w_i A_i + r delta,  B = beta + sum w_i B_i + s delta,  C = L + H + s A + r B - r s delta.
+
+    C takes B in G1 without its term s delta, which cancels against -r s delta.
+    """
+    vk = key.verifying_key
+    a = _combine(backend, (vk.alpha1, 1), (sums.a, 1), (key.delta1, r))
+    b = _combine(backend, (vk.beta2, 1), (sums.b2, 1), (vk.delta2, s))
+    c = _combine(backend, (sums.l, 1), (sums.h, 1), (a, s), (key.beta1, r), (sums.b1, r))
+    return Proof(key.curve, a, b, c, tuple(public))
+
+
+def draw_blinding(curve: Curve) -> tuple[int, int]:
+    """r and s, uniform in [0, r) from the operating system's generator (`randbelow` rejects, it does not reduce)."""
+    return secrets.randbelow(curve.r), secrets.randbelow(curve.r)
+
+
+def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:
+    """The names of the queries, those over the same wires together."""
+    groups: dict[tuple[int, int, int | None], list[str]] = {}
+    for name, query in queries.items():
+        wires = None if query.wires is None else id(query.wires)
+        groups.setdefault((query.first, len(query.points), wires), []).append(name)
+    return list(groups.values())
+
+
+def _scalars(query: Query, w: FrVector) -> FrVector:
+    """The values of the wires that a query is over."""
+    wires = slice(query.first, query.first + len(query.points)) if query.wires is None else query.wires
+    return FrVector(w.curve, w.limbs[wires], w.form)
+
+
+def _combine(backend: Backend, *terms: tuple[Point, int]) -> Point:
+    points, scalars = zip(*terms, strict=True)
+    table = PointTable.from_points(points[0].curve, points[0].group, points)
+    (point,) = backend.msm([table], FrVector.from_ints(points[0].curve, scalars))
+    return point

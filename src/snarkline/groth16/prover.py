@@ -1,0 +1,182 @@
+"""A resident prover: a proving key, a backend and its memory, kept from one proof to the next."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from snarkline.backend import open_backend
+from snarkline.curves.vector import FrVector
+from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
+from snarkline.groth16 import prove
+from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.verify import verify
+from snarkline.memory import Arena
+from snarkline.r1cs.check import check_witness, first_violation
+from snarkline.r1cs.matrices import R1CS, bind_public
+from snarkline.r1cs.witness import Witness
+from snarkline.trace import span
+
+
+class Prover:
+    """Proves with one key. May be shared by threads, and is a context manager.
+
+    `r1cs` is the circuit of the key: with it a witness that does not satisfy the circuit is refused before any curve
+    work, and the constraint is named. It is required for a key without matrices. `backend` is a name for
+    `open_backend`; `threads` None means as many as the process may run on; `release` is the release policy of the
+    arena that the proofs' vectors come from.
+
+    Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing.
+    """
+
+    def __init__(
+        self,
+        key: ProvingKey,
+        *,
+        r1cs: R1CS | None = None,
+        backend: str = "auto",
+        threads: int | None = None,
+        release: str = "recycle",
+    ) -> None:
+        if r1cs is not None:
+            _check_pair(key, r1cs)
+        if key.matrices is not None:
+            self._matrices = key.matrices
+        elif r1cs is not None:
+            self._matrices = bind_public(r1cs)
+        else:
+            raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
+        self.key, self.r1cs = key, r1cs
+        self.threads = threads if threads is not None else len(os.sched_getaffinity(0))
+        self._arena = Arena(release)
+        self._backend = open_backend(backend, self.threads, self._arena)
+        self._idle = threading.Condition()
+        self._running = 0
+        self._closed = False
+
+    def prove(
+        self, witness: Witness, *, check: bool = True, blinding_for_tests: tuple[int, int] | None = None
+    ) -> Proof:
+        """A proof that has been verified. Arguments and errors are those of `start` and `Pending.finish`."""
+        with span("prove"):
+            return self.start(witness, check=check, blinding_for_tests=blinding_for_tests).finish()
+
+    def start(
+        self, witness: Witness, *, check: bool = True, blinding_for_tests: tuple[int, int] | None = None
+    ) -> Pending:
+        """Begin a proof: everything that needs the accelerator.
+
+        `check=False` leaves out the constraint check where there is an `r1cs`; what `check_witness` checks and the
+        proof itself are always checked. Raises MismatchError, FormatError or UnsatisfiedError for a witness that does
+        not fit.
+        """
+        with self._in_use(), span("start"):
+            with span("check witness"):
+                check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
+            if check and self.r1cs is not None:
+                with span("check constraints"):
+                    violation = first_violation(self.r1cs, witness, threads=self.threads)
+                if violation is not None:
+                    raise violation.error()
+            sums = prove.start(self._backend, self.key, self._matrices, witness.values)
+            return Pending(self, witness, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
+
+    def close(self) -> None:
+        """Wait for the proofs in progress and give everything back. Starting or finishing one afterwards raises."""
+        with self._idle:
+            if self._closed:
+                return
+            self._closed = True
+            self._idle.wait_for(lambda: self._running == 0)
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        with self._idle:
+            if self._closed:
+                raise SnarklineError("the prover is closed")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def _failure(self, witness: Witness) -> SnarklineError:
+        """Why a proof for this witness did not verify."""
+        if self.r1cs is None:
+            return UnsatisfiedError(None, "give the .r1cs to learn which constraint")
+        violation = first_violation(self.r1cs, witness, threads=self.threads)
+        if violation is not None:
+            return violation.error()
+        if self._other_circuit(self.r1cs, witness.values):
+            return MismatchError("the key and the .r1cs are of different circuits")
+        return InternalError("the proof of a satisfied circuit does not verify; nothing was handed out")
+
+    def _other_circuit(self, r1cs: R1CS, w: FrVector) -> bool:
+        """Whether the key's matrices and the circuit's take different values on the witness."""
+        pairs = ((self._matrices.a, bind_public(r1cs).a), (self._matrices.b, r1cs.matrices.b))
+        domain = self.key.domain
+        return any(
+            not np.array_equal(
+                self._backend.evaluate(ours, w, domain).limbs, self._backend.evaluate(theirs, w, domain).limbs
+            )
+            for ours, theirs in pairs
+        )
+
+
+class Pending:
+    """A proof whose sums are known: what is left can overlap the next proof."""
+
+    def __init__(self, prover: Prover, witness: Witness, sums: prove.Sums, blinding: tuple[int, int]) -> None:
+        self._prover = prover
+        self._witness = witness
+        self._sums = sums
+        self._blinding = blinding
+
+    def finish(self) -> Proof:
+        """Blind, assemble and verify.
+
+        Raises UnsatisfiedError if the proof does not verify and the witness may be the reason, InternalError if the
+        circuit is known and satisfied. An invalid proof is never returned.
+        """
+        prover = self._prover
+        with prover._in_use(), span("finish"):
+            public = self._witness.public(prover.key.n_public)
+            proof = prove.assemble(prover._backend, prover.key, self._sums, public, *self._blinding)
+            with span("self-check"):
+                try:
+                    sound = verify(prover.key.verifying_key, proof)
+                except InputError:
+                    raise InternalError("a point of the proof is not in its group; nothing was handed out") from None
+                if not sound:
+                    raise prover._failure(self._witness)
+            return proof
+
+
+def _check_pair(key: ProvingKey, r1cs: R1CS) -> None:
+    if key.curve is not r1cs.curve:
+        raise MismatchError(f"the key is over {key.curve.name}, the .r1cs over {r1cs.curve.name}")
+    if (key.n_wires, key.n_public) != (r1cs.n_wires, r1cs.n_public):
+        raise MismatchError(
+            f"the key is for {key.n_wires} wires, {key.n_public} of them public; "
+            f"the .r1cs has {r1cs.n_wires} and {r1cs.n_public}"
+        )
+    if key.domain.size < r1cs.n_constraints + r1cs.n_public + 1:
+        raise MismatchError(
+            f"the key's domain has {key.domain.size} rows; the .r1cs needs "
+            f"{r1cs.n_constraints + r1cs.n_public + 1} ({r1cs.n_constraints} constraints)"
+        )

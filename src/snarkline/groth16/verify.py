@@ -1,0 +1,73 @@
+"""The verifier, for one proof and for many. Groth, eprint 2016/260, section 3.2:
+
+e(A, B) = e(alpha, beta) * e(sum_i public_i ic_i, gamma) * e(C, delta)       with public_0 = 1
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+
+from snarkline.curves.curve import Group
+from snarkline.curves.pairing import combine, is_member, negate, pairing_product_is_one
+from snarkline.curves.point import Point
+from snarkline.errors import FormatError, MismatchError
+from snarkline.groth16.keys import Proof, VerifyingKey
+
+COEFFICIENT_BITS = 128
+"""A batch with a false proof passes with probability 2^-128 (Bellare, Garay and Rabin, EUROCRYPT 1998, section 3.3)."""
+
+
+def verify(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None = None) -> bool:
+    """Whether the proof holds for the public inputs (those on the proof if `public` is None).
+
+    Malformed input is an error, not a false proof: MismatchError for another curve, too few or too many public
+    inputs; FormatError for a public input outside [0, r) and for a point of the proof that is off its curve, outside
+    the subgroup of order r, or at infinity.
+    """
+    x = _combined_input(vk, proof, public)
+    return pairing_product_is_one(
+        [(negate(proof.a), proof.b), (vk.alpha1, vk.beta2), (x, vk.gamma2), (proof.c, vk.delta2)]
+    )
+
+
+def verify_many(vk: VerifyingKey, proofs: Iterable[tuple[Proof, Sequence[int] | None]]) -> bool:
+    """Whether all proofs hold for their public inputs (those on the proof for None). True for no proofs.
+
+    A random linear combination of the n equations: one product of n + 3 pairings with one final exponentiation. It
+    does not tell which proof is false. Raises like `verify`.
+    """
+    checked = [(proof, _combined_input(vk, proof, public)) for proof, public in proofs]
+    z = [secrets.randbits(COEFFICIENT_BITS) for _ in checked]
+    if not checked:
+        return True
+    alpha = combine([vk.alpha1], [sum(z) % vk.curve.r])
+    x = combine([x for _, x in checked], z)
+    c = combine([proof.c for proof, _ in checked], z)
+    pairs = [(negate(combine([proof.a], [k])), proof.b) for (proof, _), k in zip(checked, z, strict=True)]
+    return pairing_product_is_one([*pairs, (alpha, vk.beta2), (x, vk.gamma2), (c, vk.delta2)])
+
+
+def _combined_input(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None) -> Point:
+    """sum_i public_i ic_i, after everything that a stranger hands in has been checked."""
+    if proof.curve is not vk.curve:
+        raise MismatchError(f"the proof is over {proof.curve.name}, the verifying key over {vk.curve.name}")
+    public = proof.public if public is None else public
+    if len(public) != vk.n_public:
+        raise MismatchError(f"{len(public)} public inputs, the verifying key is for {vk.n_public}")
+    for i, value in enumerate(public):
+        if not 0 <= value < vk.curve.r:
+            raise FormatError(None, f"public input {i}", "an integer in [0, r)", value)
+    for name, point, group in (("A", proof.a, Group.G1), ("B", proof.b, Group.G2), ("C", proof.c, Group.G1)):
+        _check_point(vk, f"proof point {name}", point, group)
+    return combine(vk.ic, [1, *public])
+
+
+def _check_point(vk: VerifyingKey, name: str, point: Point, group: Group) -> None:
+    if point.curve is not vk.curve or point.group is not group:
+        raise MismatchError(f"{name} is in {point.group.name} of {point.curve.name}, expected {group.name}")
+    expected = f"a point of order r on {vk.curve.name}'s {group.name}"
+    if point.is_infinity:
+        raise FormatError(None, name, expected, "infinity")
+    if not is_member(point):
+        raise FormatError(None, name, expected, f"({point.x}, {point.y})")

@@ -1,0 +1,113 @@
+"""Does a witness fit a circuit: its shape, its values, and the first constraint that it violates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snarkline.curves.curve import Curve
+from snarkline.curves.vector import Form, Limbs, limbs_to_ints
+from snarkline.errors import FormatError, MismatchError, UnsatisfiedError
+from snarkline.native import core
+from snarkline.r1cs.matrices import R1CS, SparseMatrix
+from snarkline.r1cs.witness import Witness
+
+BLOCK_ROWS = 1 << 15
+"""Constraints that are evaluated together: three vectors of 1 MiB, which stay in the second-level cache."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that does not hold: `a`, `b`, `c` are <A_k, w>, <B_k, w>, <C_k, w>, integers in [0, r).
+
+    `wires` are the wires that the constraint reads, in ascending order. The three values depend on the witness, which
+    is secret: they are not part of the representation and not of the error.
+    """
+
+    constraint: int
+    a: int = field(repr=False)
+    b: int = field(repr=False)
+    c: int = field(repr=False)
+    wires: tuple[int, ...]
+
+    def error(self) -> UnsatisfiedError:
+        """The error that names the constraint and its wires."""
+        shown = ", ".join(map(str, self.wires[:8])) + (", ..." if len(self.wires) > 8 else "")
+        return UnsatisfiedError(self.constraint, f"<A, w> * <B, w> is not <C, w> (wires {shown or 'none'})")
+
+
+def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int = 1) -> None:
+    """Check the shape and the values of a witness against a circuit of `n_wires` wires.
+
+    Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
+    a wire 0 that is not 1. Values are secret and not shown.
+    """
+    if witness.curve is not curve:
+        raise MismatchError(f"the witness is over {witness.curve.name}, the circuit over {curve.name}")
+    values = witness.values
+    if len(values) != n_wires:
+        raise MismatchError(f"the witness has {len(values)} values, the circuit has {n_wires} wires")
+    if values.form is not Form.CANONICAL:
+        raise MismatchError(f"the witness is in {values.form.value} form, expected canonical form")
+    index = core.Executor(threads).first_not_below_modulus(curve.name, "fr", values.limbs)
+    if index >= 0:
+        raise FormatError(None, f"witness value {index}", "a value below the scalar field's modulus", "one above")
+    if limbs_to_ints(values.limbs[:1]) != [1]:
+        raise FormatError(None, "witness value 0", "the constant 1", "another value")
+
+
+def first_violation(r1cs: R1CS, witness: Witness, *, threads: int = 1) -> Violation | None:
+    """The first constraint that a witness violates, or None if it satisfies all of them.
+
+    The witness must have passed `check_witness`. Works through blocks of constraints, so that memory is constant and
+    an early violation is found early. Raises MismatchError for a system without a C matrix.
+    """
+    a, b, c = r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c
+    if c is None:
+        raise MismatchError("the matrices A and B alone do not tell which constraint a witness violates")
+    executor = core.Executor(threads)
+    products = [np.empty((min(BLOCK_ROWS, r1cs.n_constraints), r1cs.curve.fr_limbs), dtype=np.uint64) for _ in range(3)]
+    try:
+        for start in range(0, r1cs.n_constraints, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, r1cs.n_constraints)
+            block = [p[: stop - start] for p in products]
+            for out, matrix in zip(block, (a, b, c), strict=True):
+                _multiply_rows(executor, out, matrix, start, stop, witness)
+            executor.mul_sub(r1cs.curve.name, block[0], *block)
+            violated = block[0].any(axis=1)
+            if violated.any():
+                return _violation((a, b, c), start + int(violated.argmax()), witness)
+    finally:
+        for p in products:
+            p.fill(0)
+    return None
+
+
+def _multiply_rows(
+    executor: core.Executor, out: Limbs, matrix: SparseMatrix, start: int, stop: int, witness: Witness
+) -> None:
+    """out = rows [start, stop) of the matrix times the witness, Montgomery form."""
+    row_start = matrix.row_start[start : stop + 1]
+    entries = slice(int(row_start[0]), int(row_start[-1]))
+    executor.spmv(
+        witness.curve.name,
+        out,
+        row_start - row_start[0],
+        matrix.column[entries],
+        matrix.value[entries],
+        matrix.coefficients.limbs,
+        witness.values.limbs,
+        "canonical",
+    )
+
+
+def _violation(matrices: Sequence[SparseMatrix], k: int, witness: Witness) -> Violation:
+    """Constraint `k` evaluated in Python integers."""
+    r = witness.curve.r
+    rows = [matrix.row(k) for matrix in matrices]
+    wires = sorted({wire for row in rows for wire, _ in row})
+    w = dict(zip(wires, limbs_to_ints(witness.values.limbs[wires]), strict=True))
+    a, b, c = (sum(coefficient * w[wire] for wire, coefficient in row) % r for row in rows)
+    return Violation(k, a, b, c, tuple(wires))
