@@ -1,0 +1,1 @@
+"""File formats, read and written. `circom`: the files of circom and snarkjs."""

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 U64 = NDArray[np.uint64]
 U32 = NDArray[np.uint32]
+U8 = NDArray[np.uint8]
+Csr = tuple[U64, U32, U32]
 
 def curve_facts(curve: str) -> dict[str, Any]: ...
 def instruction_sets() -> list[str]:
@@ -94,3 +96,23 @@ class Arena:
     def close(self) -> None: ...
     def drain(self, timeout_s: float) -> bool: ...
     def stats(self) -> dict[str, Any]: ...
+
+# Decoding of circuit files (csrc/host/decode.h). A Csr is (row_start, column, value), to be filled; the distinct values
+# come back as an array of shape (n, 4), as they stand in the data. A fault is named by one word, "" for none.
+
+def scan_coefficients(
+    threads: int, records: U8, max_rows: int, n_columns: int
+) -> tuple[int, int, int, bool, str, int, int]:
+    """(entries of A, entries of B, rows, whether sorted by row, fault, index of the faulty record, what it held).
+
+    Faults: matrix, row, column.
+    """
+
+def gather_coefficients(threads: int, records: U8, sorted: bool, n_columns: int, a: Csr, b: Csr) -> U64: ...
+def scan_constraints(data: U8, a: U64, b: U64, c: U64) -> tuple[str, int, int, int, int]:
+    """Fills the three row_start. (fault, row, combination 0 to 2, offset, what was found); faults: truncated, trailing."""
+
+def gather_constraints(
+    threads: int, data: U8, n_columns: int, a: Csr, b: Csr, c: Csr
+) -> tuple[U64, tuple[str, int, int, int, int]]:
+    """Fills column and value; fault: column."""

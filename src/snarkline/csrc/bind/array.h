@@ -15,12 +15,16 @@ namespace snarkline {
 
 inline constexpr Py_ssize_t any_length = -1;
 
+// Whether an array may lie at any address, as one mapped from a file does; its kernel then reads it by memcpy.
+enum class Align { Natural, Any };
+
 // A C-contiguous array of T (std::uint64_t, std::uint32_t, std::uint8_t), held by the buffer protocol while this lives.
 // `shape` is what is expected; any_length matches everything.
 template <class T>
 class Array {
  public:
-  Array(nanobind::handle object, const char* name, std::initializer_list<Py_ssize_t> shape, bool writable) {
+  Array(nanobind::handle object, const char* name, std::initializer_list<Py_ssize_t> shape, bool writable,
+        Align align = Align::Natural) {
     const int flags = PyBUF_ND | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
       PyErr_Clear();
@@ -28,7 +32,7 @@ class Array {
              nanobind::type_name(object.type()).c_str());
     }
     try {
-      check(name, shape);
+      check(name, shape, align);
     } catch (...) {
       PyBuffer_Release(&view_);
       throw;
@@ -42,9 +46,10 @@ class Array {
   std::size_t length(int axis = 0) const { return static_cast<std::size_t>(view_.shape[axis]); }
 
  private:
-  void check(const char* name, std::initializer_list<Py_ssize_t> shape) const {
+  void check(const char* name, std::initializer_list<Py_ssize_t> shape, Align align) const {
     // NumPy marks an unaligned array by a byte order sign before the letter.
-    const std::string format = view_.format ? view_.format : "B";
+    std::string format = view_.format ? view_.format : "B";
+    if (align == Align::Any && format.size() == 2 && format[0] == '=') format.erase(0, 1);
     const bool unsigned_letter = format.size() == 1 && std::string("BHILQ").find(format) != std::string::npos;
     if (!unsigned_letter || view_.itemsize != Py_ssize_t{sizeof(T)}) {
       refuse(name, "aligned uint" + std::to_string(8 * sizeof(T)) + " items",

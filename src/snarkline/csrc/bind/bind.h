@@ -6,4 +6,5 @@ namespace snarkline {
 void bind_arena(nanobind::module_& m);
 void bind_facts(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
+void bind_decode(nanobind::module_& m);
 }  // namespace snarkline

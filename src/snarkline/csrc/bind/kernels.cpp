@@ -204,7 +204,7 @@ class Executor {
       if (pair.size() != 2) refuse("tables", "pairs (group, points)", std::to_string(pair.size()) + " items");
       const Group group = parse_group(nb::cast<int>(pair[0]));
       const Py_ssize_t limbs = point_limbs(k, group);
-      const u64* points = held.emplace_back(pair[1], "points", Shape{rows(s), limbs}, false).data();
+      const u64* points = held.emplace_back(pair[1], "points", Shape{rows(s), limbs}, false, Align::Any).data();
       const nb::object result = new_array(1, limbs);
       results.append(result);
       jobs.push_back({group, points, held.emplace_back(result, "result", Shape{1, limbs}, true).data()});
@@ -225,7 +225,7 @@ class Executor {
   Py_ssize_t first_bad_point(Name curve, int group, nb::handle points, bool subgroup) const {
     const CurveKernels& k = kernels(curve);
     const Group g = parse_group(group);
-    const Limbs p(points, "points", {any_length, point_limbs(k, g)}, false);
+    const Limbs p(points, "points", {any_length, point_limbs(k, g)}, false, Align::Any);
     return index(run("first_bad_point", k.first_bad_point, g, p.data(), p.length(), subgroup));
   }
 

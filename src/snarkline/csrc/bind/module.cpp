@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
   snarkline::bind_arena(m);
   snarkline::bind_facts(m);
   snarkline::bind_kernels(m);
+  snarkline::bind_decode(m);
 }

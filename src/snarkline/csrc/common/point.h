@@ -19,6 +19,16 @@ struct Affine {
   SNL_HD constexpr Affine operator-() const { return Affine{x, -y}; }
 };
 
+#ifndef __CUDACC__
+// Point `i` of an array at any address: a key that is mapped from its file is not aligned to 8 bytes.
+template <class F>
+SNL_HD Affine<F> load_affine(const u64* points, usize i) {
+  Affine<F> p;
+  __builtin_memcpy(&p, reinterpret_cast<const u8*>(points) + i * sizeof p, sizeof p);
+  return p;
+}
+#endif
+
 // An accumulator (X, Y, ZZ, ZZZ): x = X / ZZ, y = Y / ZZZ, ZZ^3 = ZZZ^2. Infinity has ZZ = 0. All operations are
 // complete: equal, opposite and infinite operands give the right sum.
 template <class F>

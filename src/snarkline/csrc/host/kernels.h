@@ -2,7 +2,8 @@
 // bindings) sees this table only.
 //
 // Arrays are little-endian 64-bit limbs. Scalars and Fr elements: 4 limbs. Points are affine, Montgomery form, x then
-// y, (c0, c1) for G2; infinity is all zero (0, 0 is on neither curve). Sizes are checked by the caller.
+// y, (c0, c1) for G2; infinity is all zero (0, 0 is on neither curve). Sizes are checked by the caller. The points of
+// msm and first_bad_point may lie at any address (a key mapped from its file): they are read through load_affine.
 #pragma once
 
 #include "../common/int.h"

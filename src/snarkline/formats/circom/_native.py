@@ -1,0 +1,51 @@
+"""The compiled core as the readers of circom's files use it."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import numpy as np
+
+from snarkline.curves.curve import Curve
+from snarkline.curves.vector import Form, FrVector, Limbs
+from snarkline.native import core
+
+
+@functools.cache
+def usable_threads() -> int:
+    """Threads for decoding and checking: the processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@functools.cache
+def executor() -> core.Executor:
+    return core.Executor(usable_threads())
+
+
+def first_not_below(curve: Curve, elements: Limbs) -> int | None:
+    """Index of the first element of shape (n, 4) that is not below r."""
+    index = executor().first_not_below_modulus(curve.name, "fr", elements)
+    return None if index < 0 else index
+
+
+def times_r(curve: Curve, elements: Limbs) -> Limbs:
+    """a * 2^256 mod r."""
+    out = np.empty_like(elements)
+    executor().from_canonical(curve.name, "fr", out, elements)
+    return out
+
+
+def over_r(curve: Curve, elements: Limbs) -> Limbs:
+    """a / 2^256 mod r."""
+    out = np.empty_like(elements)
+    executor().to_canonical(curve.name, "fr", out, elements)
+    return out
+
+
+def montgomery(vector: FrVector) -> Limbs:
+    return vector.limbs if vector.form is Form.MONTGOMERY else times_r(vector.curve, vector.limbs)
+
+
+def canonical(vector: FrVector) -> Limbs:
+    return vector.limbs if vector.form is Form.CANONICAL else over_r(vector.curve, vector.limbs)
