@@ -8,6 +8,9 @@
 namespace snarkline {
 inline namespace SNL_ISA {
 
+enum class Family { BN, BLS12 };
+enum class Twist { D, M };  // D: b2 = b / xi; M: b2 = b * xi
+
 struct Bn254 {
   struct FrParams {
     static constexpr int limbs = 4;
@@ -24,8 +27,8 @@ struct Bn254 {
   static constexpr const char* name = "bn254";
   static constexpr u64 seed = 4965661367192848881ull;  // x; p(x), r(x) are the BN polynomials; loop length 6x + 2
   static constexpr bool seed_negative = false;
-  enum class Twist { D, M };
-  static constexpr Twist twist = Twist::D;  // b2 = b / xi
+  static constexpr Family family = Family::BN;
+  static constexpr Twist twist = Twist::D;
   static constexpr u64 b = 3;
   static constexpr u64 xi[2] = {9, 1};  // 9 + u
   static constexpr auto g1_x = hex<4>("1");
@@ -53,8 +56,8 @@ struct Bls12_381 {
   static constexpr const char* name = "bls12_381";
   static constexpr u64 seed = 0xd201000000010000ull;  // |x|
   static constexpr bool seed_negative = true;
-  enum class Twist { D, M };
-  static constexpr Twist twist = Twist::M;  // b2 = b * xi
+  static constexpr Family family = Family::BLS12;
+  static constexpr Twist twist = Twist::M;
   static constexpr u64 b = 4;
   static constexpr u64 xi[2] = {1, 1};  // 1 + u
   static constexpr auto g1_x =
@@ -79,7 +82,7 @@ struct Derived {
   static constexpr Fp2 xi = Fp2::from_u64(C::xi[0], C::xi[1]);
   static constexpr Fp2 derive_b2() {
     const Fp2 b = Fp2::from_u64(C::b);
-    return C::twist == C::Twist::D ? b * xi.inverse() : b * xi;
+    return C::twist == Twist::D ? b * xi.inverse() : b * xi;
   }
   static constexpr Fp2 b2 = derive_b2();
 

@@ -75,6 +75,16 @@ struct Int {
   }
 };
 
+// Bits [offset, offset + width) of a, width < 64; bits beyond the top are 0.
+template <int N>
+SNL_HD constexpr u64 bits_at(const Int<N>& a, int offset, int width) {
+  const int i = offset / 64, shift = offset % 64;
+  if (i >= N) return 0;
+  u64 word = a.limb[i] >> shift;
+  if (shift + width > 64 && i + 1 < N) word |= a.limb[i + 1] << (64 - shift);
+  return word & ((u64{1} << width) - 1);
+}
+
 // this += b; returns the carry out.
 template <int N>
 SNL_HD constexpr u64 add_in_place(Int<N>& a, const Int<N>& b) {
@@ -103,6 +113,20 @@ SNL_HD constexpr Int<N> shift_right(Int<N> a, int bits) {
     for (int i = 0; i < N; i++) a.limb[i] = (a.limb[i] >> 1) | (i + 1 < N ? a.limb[i + 1] << 63 : 0);
   }
   return a;
+}
+
+// a / d rounded down, digit by digit; for constants.
+template <int N>
+constexpr Int<N> divide(const Int<N>& a, u64 d) {
+  Int<N> out{};
+  u64 rest = 0;
+  for (int i = 64 * N; i-- > 0;) {
+    rest = 2 * rest + a.bit(i);
+    if (rest < d) continue;
+    rest -= d;
+    out.limb[i / 64] |= u64{1} << (i % 64);
+  }
+  return out;
 }
 
 // An integer from its hexadecimal digits, most significant first: hex<4>("30644e72...").

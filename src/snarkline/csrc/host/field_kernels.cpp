@@ -1,5 +1,6 @@
 // Element-wise operations on arrays of field elements.
 #include "../common/curves.h"
+#include "batch_affine.h"
 #include "kernels.h"
 
 #include <vector>
@@ -76,25 +77,11 @@ void mul_sub(u64* out, const u64* a, const u64* b, const u64* c, usize n, const 
   });
 }
 
-// Montgomery's trick for each piece of an array (Montgomery, "Speeding the Pollard and elliptic curve methods of
-// factorization", 1987, section 10.3.1): one inversion and 3M an element. Zeros are passed over.
 template <class F>
 void batch_inverse(u64* a, usize n, const Exec& exec) {
   parallel_ranges(exec, n, grain / 4, [=](usize begin, usize end) {
-    F* x = elements<F>(a);
-    std::vector<F> before(end - begin);  // before[i]: the product of all that precede x[begin + i]
-    F product = F::one();
-    for (usize i = begin; i < end; i++) {
-      before[i - begin] = product;
-      if (!x[i].is_zero()) product *= x[i];
-    }
-    F inverse = product.inverse();
-    for (usize i = end; i-- > begin;) {
-      if (x[i].is_zero()) continue;
-      const F next = inverse * x[i];
-      x[i] = inverse * before[i - begin];
-      inverse = next;
-    }
+    std::vector<F> scratch(end - begin);
+    invert_batch(elements<F>(a) + begin, scratch.data(), end - begin);
   });
 }
 
