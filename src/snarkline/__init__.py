@@ -9,16 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from snarkline.formats.circom import (
+    from snarkline.formats import (
         load_proving_key,
         load_r1cs,
         load_verifying_key,
         load_witness,
-        proof_from_json,
-        proof_to_calldata,
-        proof_to_json,
         save_proving_key,
     )
+    from snarkline.formats.circom import proof_from_json, proof_to_calldata, proof_to_json
     from snarkline.groth16.keys import Proof, ProvingKey, VerifyingKey
     from snarkline.groth16.prover import Pending, Prover
     from snarkline.groth16.setup import setup
@@ -54,16 +52,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "snarkline.formats.circom": (
+    "snarkline.formats": (
         "load_proving_key",
         "load_r1cs",
         "load_verifying_key",
         "load_witness",
-        "proof_from_json",
-        "proof_to_calldata",
-        "proof_to_json",
         "save_proving_key",
     ),
+    "snarkline.formats.circom": ("proof_from_json", "proof_to_calldata", "proof_to_json"),
     "snarkline.groth16.keys": ("Proof", "ProvingKey", "VerifyingKey"),
     "snarkline.groth16.prover": ("Pending", "Prover"),
     "snarkline.groth16.setup": ("setup",),

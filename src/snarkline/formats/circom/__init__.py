@@ -6,16 +6,39 @@ proof.json and public.json.
 
 from __future__ import annotations
 
+from snarkline.formats.circom.info import FileInfo, read_info
+from snarkline.formats.circom.proof import (
+    proof_from_json,
+    proof_to_calldata,
+    proof_to_json,
+    public_from_json,
+    public_to_json,
+)
 from snarkline.formats.circom.r1cs import load_r1cs, save_r1cs
+from snarkline.formats.circom.solidity import verifier_to_solidity
+from snarkline.formats.circom.sym import load_symbols
+from snarkline.formats.circom.vk import load_verifying_key, save_verifying_key, verifying_key_to_json
 from snarkline.formats.circom.wtns import load_witness, save_witness
 from snarkline.formats.circom.zkey import load_proving_key
 from snarkline.formats.circom.zkey_write import save_proving_key
 
 __all__ = [
+    "FileInfo",
     "load_proving_key",
     "load_r1cs",
+    "load_symbols",
+    "load_verifying_key",
     "load_witness",
+    "proof_from_json",
+    "proof_to_calldata",
+    "proof_to_json",
+    "public_from_json",
+    "public_to_json",
+    "read_info",
     "save_proving_key",
     "save_r1cs",
+    "save_verifying_key",
     "save_witness",
+    "verifier_to_solidity",
+    "verifying_key_to_json",
 ]

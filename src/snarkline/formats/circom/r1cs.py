@@ -48,7 +48,7 @@ def load_r1cs(path: str | os.PathLike[str]) -> R1CS:
     """
     container = open_container(path, "r1cs", VERSION)
     cursor = container.cursor(1, "header")
-    header = _read_header(cursor)
+    header = read_header(cursor)
     labels = container.find(3)
     if labels is not None and labels.size != 8 * header.n_wires:
         raise container.size_error(labels, "labels of wires", f"8 bytes for each of {header.n_wires} wires")
@@ -81,7 +81,7 @@ class Header:
     n_constraints: int
 
 
-def _read_header(cursor: Cursor) -> Header:
+def read_header(cursor: Cursor) -> Header:
     curve = read_scalar_field(cursor)
     n_wires = cursor.u32("number of wires")
     outputs = cursor.u32("number of public outputs")

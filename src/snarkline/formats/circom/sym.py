@@ -1,0 +1,33 @@
+"""Symbol files (.sym) of circom: the names of a circuit's wires."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from snarkline.errors import FormatError
+
+MAX_LINE = 1 << 16
+
+
+def load_symbols(path: str | os.PathLike[str]) -> dict[int, str]:
+    """The name of every wire that has one: the first of its signals, for example main.hash.in[3].
+
+    A line is `label,wire,component,name`; signals that the compiler removed have wire -1. Raises OSError and
+    FormatError.
+    """
+    names: dict[int, str] = {}
+    with Path(path).open(encoding="utf-8", errors="replace") as stream:
+        number = 0
+        while line := stream.readline(MAX_LINE):
+            number += 1
+            fields = line.rstrip("\n").split(",", 3)
+            if len(fields) != 4 or not _is_wire(fields[1]):
+                raise FormatError(path, f"line {number}", "label,wire,component,name", repr(line[:60]))
+            if fields[1] != "-1":
+                names.setdefault(int(fields[1]), fields[3])
+    return names
+
+
+def _is_wire(text: str) -> bool:
+    return text == "-1" or (len(text) <= 10 and text.isascii() and text.isdigit())
