@@ -121,3 +121,23 @@ def quiet_setup(r1cs: R1CS, backend: str = "auto") -> ProvingKey:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SecurityWarning)
         return setup(r1cs, backend=backend, threads=1, toxic_waste_for_tests=WASTE)
+
+
+def chain(curve: Curve, n: int) -> tuple[R1CS, Witness]:
+    """x_(i+1) = x_i^2 + 5 for n constraints, built by arrays: a large circuit whose witness is dense. x_0 is public."""
+    values = [1, 3]
+    for _ in range(n):
+        values.append((values[-1] ** 2 + 5) % curve.r)
+    coefficients = FrVector.from_ints(curve, [1, -5], Form.MONTGOMERY)
+    x = np.arange(1, n + 1, dtype=np.uint32)
+    single = SparseMatrix(
+        n + 2, np.arange(n + 1, dtype=np.uint64), x, np.zeros(n, dtype=np.uint32), coefficients
+    )
+    pairs = SparseMatrix(
+        n_columns=n + 2,
+        row_start=np.arange(0, 2 * n + 1, 2, dtype=np.uint64),
+        column=np.stack([x + 1, np.zeros(n, dtype=np.uint32)], axis=1).astype(np.uint32).ravel(),
+        value=np.tile(np.array([0, 1], dtype=np.uint32), n),
+        coefficients=coefficients,
+    )
+    return R1CS(curve, n + 2, 1, 0, Matrices(single, single, pairs)), witness(curve, values)

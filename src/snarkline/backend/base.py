@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
@@ -39,6 +42,9 @@ class Backend(Protocol):
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
+
+    def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
+        """v[indices[0]], v[indices[1]], ..., in the form of `v`. Every index is below len(v)."""
 
     def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
         """first, first * ratio, ..., first * ratio^(n - 1)."""

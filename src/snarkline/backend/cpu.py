@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
+
 from snarkline.backend.base import Domain
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
@@ -37,6 +39,12 @@ class CpuBackend:
         out = self._vector(v.curve, matrix.n_columns)
         self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
         return out
+
+    def select(self, v: FrVector, indices: core.U32) -> FrVector:
+        out = self._arena.empty((len(indices), v.curve.fr_limbs), secret=True)
+        # mode="clip" lets take write to `out` itself; "raise" goes through a copy.
+        np.take(v.limbs, indices, axis=0, out=out, mode="clip")
+        return FrVector(v.curve, out, v.form)
 
     def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
         out = self._vector(curve, n)

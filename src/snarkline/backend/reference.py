@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from snarkline.backend.base import Domain
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
@@ -36,6 +39,9 @@ class ReferenceBackend:
             for column, coefficient in matrix.row(k):
                 out[column] += coefficient * values[k]
         return _montgomery(v.curve, out)
+
+    def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
+        return FrVector(v.curve, v.limbs[indices], v.form)
 
     def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
         return _montgomery(curve, [first * pow(ratio, i, curve.r) for i in range(n)])

@@ -66,7 +66,7 @@ def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector) -> Sums:
     for names in _shared_wires({"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}):
         queries: list[Query] = [getattr(key, name) for name in names]
         with span("msm " + " ".join(names), items=len(queries[0].points)):
-            points = backend.msm([query.points for query in queries], _scalars(queries[0], w))
+            points = backend.msm([query.points for query in queries], _scalars(backend, queries[0], w))
         sums.update(zip(names, points, strict=True))
     with span("msm h", items=len(key.h)):
         (sums["h"],) = backend.msm([key.h], h)
@@ -100,10 +100,11 @@ def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _scalars(query: Query, w: FrVector) -> FrVector:
+def _scalars(backend: Backend, query: Query, w: FrVector) -> FrVector:
     """The values of the wires that a query is over."""
-    wires = slice(query.first, query.first + len(query.points)) if query.wires is None else query.wires
-    return FrVector(w.curve, w.limbs[wires], w.form)
+    if query.wires is not None:
+        return backend.select(w, query.wires)
+    return FrVector(w.curve, w.limbs[query.first : query.first + len(query.points)], w.form)
 
 
 def _combine(backend: Backend, *terms: tuple[Point, int]) -> Point:

@@ -30,7 +30,7 @@ class Prover:
     `r1cs` is the circuit of the key: with it a witness that does not satisfy the circuit is refused before any curve
     work, and the constraint is named. It is required for a key without matrices. `backend` is a name for
     `open_backend`; `threads` None means as many as the process may run on; `release` is the release policy of the
-    arena that the proofs' vectors come from.
+    arena that the proofs' vectors come from, which is the attribute `arena`.
 
     Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing.
     """
@@ -54,8 +54,8 @@ class Prover:
             raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
         self.key, self.r1cs = key, r1cs
         self.threads = threads if threads is not None else len(os.sched_getaffinity(0))
-        self._arena = Arena(release)
-        self._backend = open_backend(backend, self.threads, self._arena)
+        self.arena = Arena(release)
+        self._backend = open_backend(backend, self.threads, self.arena)
         self._idle = threading.Condition()
         self._running = 0
         self._closed = False
@@ -81,7 +81,7 @@ class Prover:
                 check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
             if check and self.r1cs is not None:
                 with span("check constraints"):
-                    violation = first_violation(self.r1cs, witness, threads=self.threads)
+                    violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
                 if violation is not None:
                     raise violation.error()
             sums = prove.start(self._backend, self.key, self._matrices, witness.values)
@@ -95,6 +95,7 @@ class Prover:
             self._closed = True
             self._idle.wait_for(lambda: self._running == 0)
         self._backend.close()
+        self.arena.close()
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +120,7 @@ class Prover:
         """Why a proof for this witness did not verify."""
         if self.r1cs is None:
             return UnsatisfiedError(None, "give the .r1cs to learn which constraint")
-        violation = first_violation(self.r1cs, witness, threads=self.threads)
+        violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
         if violation is not None:
             return violation.error()
         if self._other_circuit(self.r1cs, witness.values):

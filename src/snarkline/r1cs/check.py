@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, Limbs, limbs_to_ints
 from snarkline.errors import FormatError, MismatchError, UnsatisfiedError
+from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
 from snarkline.r1cs.witness import Witness
@@ -58,30 +57,28 @@ def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int 
         raise FormatError(None, "witness value 0", "the constant 1", "another value")
 
 
-def first_violation(r1cs: R1CS, witness: Witness, *, threads: int = 1) -> Violation | None:
+def first_violation(r1cs: R1CS, witness: Witness, *, threads: int = 1, arena: Arena | None = None) -> Violation | None:
     """The first constraint that a witness violates, or None if it satisfies all of them.
 
     The witness must have passed `check_witness`. Works through blocks of constraints, so that memory is constant and
-    an early violation is found early. Raises MismatchError for a system without a C matrix.
+    an early violation is found early; the memory comes from `arena`, or from one made for the call. Raises
+    MismatchError for a system without a C matrix.
     """
     a, b, c = r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c
     if c is None:
         raise MismatchError("the matrices A and B alone do not tell which constraint a witness violates")
     executor = core.Executor(threads)
-    products = [np.empty((min(BLOCK_ROWS, r1cs.n_constraints), r1cs.curve.fr_limbs), dtype=np.uint64) for _ in range(3)]
-    try:
-        for start in range(0, r1cs.n_constraints, BLOCK_ROWS):
-            stop = min(start + BLOCK_ROWS, r1cs.n_constraints)
-            block = [p[: stop - start] for p in products]
-            for out, matrix in zip(block, (a, b, c), strict=True):
-                _multiply_rows(executor, out, matrix, start, stop, witness)
-            executor.mul_sub(r1cs.curve.name, block[0], *block)
-            violated = block[0].any(axis=1)
-            if violated.any():
-                return _violation((a, b, c), start + int(violated.argmax()), witness)
-    finally:
-        for p in products:
-            p.fill(0)
+    shape = (3, min(BLOCK_ROWS, r1cs.n_constraints), r1cs.curve.fr_limbs)
+    products = (arena or Arena()).empty(shape, secret=True)
+    for start in range(0, r1cs.n_constraints, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, r1cs.n_constraints)
+        block = products[:, : stop - start]
+        for out, matrix in zip(block, (a, b, c), strict=True):
+            _multiply_rows(executor, out, matrix, start, stop, witness)
+        executor.mul_sub(r1cs.curve.name, block[0], *block)
+        violated = block[0].any(axis=1)
+        if violated.any():
+            return _violation((a, b, c), start + int(violated.argmax()), witness)
     return None
 
 
