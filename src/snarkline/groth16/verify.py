@@ -56,8 +56,8 @@ def _combined_input(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None
     if len(public) != vk.n_public:
         raise MismatchError(f"{len(public)} public inputs, the verifying key is for {vk.n_public}")
     for i, value in enumerate(public):
-        if not 0 <= value < vk.curve.r:
-            raise FormatError(None, f"public input {i}", "an integer in [0, r)", value)
+        if type(value) is not int or not 0 <= value < vk.curve.r:
+            raise FormatError(None, f"public input {i}", "an integer in [0, r)", _shown(value))
     for name, point, group in (("A", proof.a, Group.G1), ("B", proof.b, Group.G2), ("C", proof.c, Group.G1)):
         _check_point(vk, f"proof point {name}", point, group)
     return combine(vk.ic, [1, *public])
@@ -71,3 +71,8 @@ def _check_point(vk: VerifyingKey, name: str, point: Point, group: Group) -> Non
         raise FormatError(None, name, expected, "infinity")
     if not is_member(point):
         raise FormatError(None, name, expected, f"({point.x}, {point.y})")
+
+
+def _shown(value: object) -> str:
+    """A public value for an error, cut to what fits a line. Converting a huge integer to decimal could raise."""
+    return f"{value:#x}"[:80] if isinstance(value, int) else repr(value)[:80]
