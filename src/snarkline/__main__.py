@@ -1,0 +1,3 @@
+from snarkline.cli import main
+
+main()

@@ -1,0 +1,56 @@
+"""`snarkline check` and `snarkline info`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+
+
+def check(
+    r1cs: Annotated[Path, typer.Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
+    witness: Annotated[Path, typer.Argument(help="Witness (.wtns).", metavar="WITNESS.wtns")],
+    sym: Annotated[Path | None, typer.Option("--sym", help="Names of the wires (.sym).")] = None,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check a witness against a circuit and name the first constraint that does not hold."""
+    from snarkline import load_r1cs, load_witness
+    from snarkline.errors import UnsatisfiedError
+    from snarkline.formats.circom import load_symbols
+    from snarkline.groth16.check import first_violated
+
+    report = Report(as_json=as_json, quiet=quiet)
+    circuit = load_r1cs(r1cs)
+    values = load_witness(witness, curve=circuit.curve)
+    names = load_symbols(sym) if sym is not None else {}
+    with report.working("checking"):
+        violated = first_violated(circuit, values, threads=threads)
+    if violated is not None:
+        report.result({"satisfied": False, "constraint": violated.constraint})
+        raise UnsatisfiedError(violated.constraint, violated.describe(names))
+    report.line(f"all {circuit.n_constraints:,} constraints hold")
+    report.result({"satisfied": True, "constraint": None, "n_constraints": circuit.n_constraints})
+
+
+def info(
+    file: Annotated[Path, typer.Argument(help="Any file that snarkline reads.", metavar="FILE")],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Say what a file is: circuit, witness, key, verifying key, proof or public inputs."""
+    from rich.table import Table
+
+    from snarkline.formats.circom import read_info
+
+    report = Report(as_json=as_json, quiet=quiet)
+    facts = read_info(file)
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    report.show(table)
+    report.result(facts)

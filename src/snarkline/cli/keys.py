@@ -1,0 +1,74 @@
+"""`snarkline setup` and `snarkline export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable
+
+
+def setup(
+    r1cs: Annotated[Path, typer.Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proving key goes.", metavar="CIRCUIT.zkey")],
+    vk: Annotated[Path | None, typer.Option("--vk", help="Where the verifying key goes (.json).")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a DEVELOPMENT key: one machine knows the secret behind it, so it must never guard anything of value."""
+    import time
+
+    from snarkline import load_r1cs, save_proving_key
+    from snarkline import setup as make_key
+    from snarkline.formats.circom import save_verifying_key
+
+    report = Report(as_json=as_json, quiet=quiet)
+    require_writable(output, vk)
+    started = time.perf_counter()
+    with report.working("setting up a development key"):
+        key = make_key(load_r1cs(r1cs))
+        save_proving_key(key, output)
+        if vk is not None:
+            save_verifying_key(key.verifying_key, vk)
+    seconds = time.perf_counter() - started
+    report.line(f"development key written to {output} ({seconds:.2f} s)")
+    report.result(
+        {
+            "key": str(output),
+            "vk": None if vk is None else str(vk),
+            "curve": key.curve.name,
+            "domain": key.domain.size,
+            "seconds": round(seconds, 6),
+        }
+    )
+
+
+def export(
+    key: Annotated[Path, typer.Argument(help="Proving key.", metavar="KEY.zkey")],
+    vk: Annotated[Path | None, typer.Option("--vk", help="Where the verifying key goes (.json).")] = None,
+    solidity: Annotated[Path | None, typer.Option("--solidity", help="Where a Solidity verifier goes (.sol).")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Take the verifying key, or a Solidity verifier, out of a proving key."""
+    from snarkline import load_proving_key
+    from snarkline.errors import MismatchError
+    from snarkline.formats.circom import verifier_to_solidity, verifying_key_to_json
+    from snarkline.formats.files import write_files
+
+    report = Report(as_json=as_json, quiet=quiet)
+    if vk is None and solidity is None:
+        raise MismatchError("nothing to export: give --vk PATH, --solidity PATH, or both")
+    require_writable(vk, solidity)
+    verifying_key = load_proving_key(key).verifying_key
+    files = {}
+    if vk is not None:
+        files[vk] = verifying_key_to_json(verifying_key)
+    if solidity is not None:
+        files[solidity] = verifier_to_solidity(verifying_key)
+    write_files(files)
+    for path in files:
+        report.line(f"written {path}")
+    report.result({"written": [str(path) for path in files]})

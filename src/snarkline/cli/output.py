@@ -1,0 +1,115 @@
+"""What commands share: options, messages, progress, errors as exit codes, and outputs that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads; all cores if not given.")]
+
+
+class Report:
+    """The messages of one command: text for people on the terminal, or one JSON object for machines."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+
+    def console(self, *, stderr: bool = False) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+    def line(self, text: str) -> None:
+        """One line for people."""
+        if not self.as_json and not self.quiet:
+            typer.echo(text)
+
+    def show(self, renderable: object) -> None:
+        """A rich table or tree for people."""
+        if not self.as_json and not self.quiet:
+            self.console().print(renderable)
+
+    def result(self, facts: Mapping[str, Any]) -> None:
+        """The facts for machines."""
+        if self.as_json:
+            typer.echo(json.dumps(facts))
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Show that work goes on, on a terminal, once it has taken a second."""
+        if self.quiet or self.as_json or not sys.stderr.isatty():
+            yield
+            return
+        status: Any = None
+        lock = threading.Lock()
+
+        def start() -> None:
+            nonlocal status
+            with lock:
+                status = self.console(stderr=True).status(f"{what} ...")
+                status.start()
+
+        timer = threading.Timer(1.0, start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            with lock:
+                if status is not None:
+                    status.stop()
+
+
+def require_writable(*paths: Path | None) -> None:
+    """Refuse, before any work, an output path that cannot be written."""
+    from snarkline.errors import FormatError
+
+    seen: set[Path] = set()
+    for path in paths:
+        if path is None or str(path) == "-":
+            continue
+        parent = path.parent
+        if path.is_dir():
+            raise FormatError(path, "output path", "a file", "a directory")
+        if not parent.is_dir():
+            raise FormatError(path, "output path", "an existing folder", f"no folder {parent}")
+        if not os.access(parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            raise FormatError(path, "output path", "permission to write", "none")
+        if path.resolve() in seen:
+            raise FormatError(path, "output path", "a path for each output", "the same path twice")
+        seen.add(path.resolve())
+
+
+def fail(error: BaseException) -> int:
+    """Print what went wrong, in one line where it is the input's fault; the exit code."""
+    from snarkline.errors import InputError, SnarklineError
+
+    if isinstance(error, InputError | OSError | MemoryError) or (
+        isinstance(error, SnarklineError) and type(error).__name__ == "BudgetError"
+    ):
+        text = str(error) or type(error).__name__
+        typer.echo(f"error: {text}", err=True)
+        return 2
+    if isinstance(error, SnarklineError):
+        typer.echo(f"internal error: {error}", err=True)
+        return 3
+    import traceback
+
+    traceback.print_exception(error)
+    typer.echo("internal error: this is a fault in snarkline; the lines above say where", err=True)
+    return 3
