@@ -1,0 +1,93 @@
+"""Write the figures of the docs from the recorded results, between markers such as
+
+    <!-- figures: provers -->
+    <!-- end -->
+
+`--check` fails if a page is not what the results say. Each recorded result names its commit and its machine.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "docs" / "data"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(<!-- figures: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def load(folder: str) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((DATA / folder).glob("*.json"))]
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+
+
+def machine(results: list[dict[str, Any]]) -> str:
+    """One line for each machine and commit among the results."""
+    seen = {
+        f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; commit {r['commit']}, {r['date']}"
+        for r in results
+    }
+    return "\n" + "\n".join(f"Machine: {line}." for line in sorted(seen)) + "\n"
+
+
+def provers() -> str:
+    """Whole-process times of all provers, and the ratio of each peer's CPU seconds to ours."""
+    results = load("provers")
+    rows = []
+    for result in results:
+        ours = result["provers"]["snarkline"]["median"]
+        for name, entry in result["provers"].items():
+            m = entry["median"]
+            ratio = "" if name == "snarkline" else f"{m['cpu_s'] / ours['cpu_s']:.2f} / {m['wall_s'] / ours['wall_s']:.2f}"
+            rows.append(
+                [
+                    result["case"] if name == "snarkline" else "",
+                    name,
+                    f"{m['wall_s']:.2f}",
+                    f"{m['cpu_s']:.2f}",
+                    f"{m['peak_mib']:.0f}",
+                    "yes" if entry["verified"] else "NO",
+                    ratio,
+                ]
+            )
+    header = ["circuit", "prover", "wall s", "CPU s", "peak MiB", "proofs verify", "its CPU / wall over ours"]
+    return table(header, rows) + machine(results) if results else "Not recorded.\n"
+
+
+SECTIONS: dict[str, Callable[[], str]] = {"provers": provers}
+
+
+def render(text: str) -> str:
+    return BLOCK.sub(lambda match: match[1] + SECTIONS[match["name"]]() + match[3], text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = []
+    for page in PAGES:
+        if not page.exists():
+            continue
+        text = page.read_text()
+        rendered = render(text)
+        if rendered == text:
+            continue
+        stale.append(page.relative_to(ROOT))
+        if not check:
+            page.write_text(rendered)
+    for page in stale:
+        print(f"{'stale' if check else 'written'}: {page}")
+    sys.exit(1 if check and stale else 0)
+
+
+if __name__ == "__main__":
+    main()
