@@ -19,8 +19,12 @@ def _cpu_model() -> str:
 
 def commit() -> str:
     """The commit of the working tree, marked if it has changes."""
-    head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-    dirty = subprocess.run(["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    dirty = subprocess.run(
+        ["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return head.stdout.strip() + ("+changes" if dirty.stdout.strip() else "")
 
 

@@ -32,7 +32,8 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 def machine(results: list[dict[str, Any]]) -> str:
     """One line for each machine and commit among the results."""
     seen = {
-        f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; commit {r['commit']}, {r['date']}"
+        f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; "
+        f"commit {r['commit']}, {r['date']}"
         for r in results
     }
     return "\n" + "\n".join(f"Machine: {line}." for line in sorted(seen)) + "\n"
@@ -46,7 +47,9 @@ def provers() -> str:
         ours = result["provers"]["snarkline"]["median"]
         for name, entry in result["provers"].items():
             m = entry["median"]
-            ratio = "" if name == "snarkline" else f"{m['cpu_s'] / ours['cpu_s']:.2f} / {m['wall_s'] / ours['wall_s']:.2f}"
+            ratio = (
+                "" if name == "snarkline" else f"{m['cpu_s'] / ours['cpu_s']:.2f} / {m['wall_s'] / ours['wall_s']:.2f}"
+            )
             rows.append(
                 [
                     result["case"] if name == "snarkline" else "",

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli import bench, demo, ghosts, inspect, keys, prove, trace
+from snarkline.cli import bench, demo, inspect, keys, prove
 from snarkline.cli.output import fail
 
 app = typer.Typer(
@@ -43,12 +43,10 @@ app.command()(inspect.check)
 app.command()(keys.export)
 app.command()(inspect.info)
 app.command()(demo.demo)
-app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(ghosts.ghosts)
-app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"warning: {message}", err=True)
 
 

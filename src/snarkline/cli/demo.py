@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, write_text
 
 
 def unpack_circuit(folder: Path) -> tuple[Path, Path]:
@@ -45,7 +45,6 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
     from snarkline import Prover, load_proving_key, load_r1cs, load_witness, save_proving_key, setup, verify
     from snarkline.errors import SecurityWarning
     from snarkline.formats.circom import proof_to_json, public_to_json, save_verifying_key
-    from snarkline.formats.files import write_files
     from snarkline.trace import Timeline, span
 
     r1cs_path, witness_path = unpack_circuit(folder)
@@ -69,10 +68,10 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
         with span("verify"):
             valid = verify(key.verifying_key, proof)
     save_verifying_key(key.verifying_key, folder / "verification_key.json")
-    write_files({folder / "proof.json": proof_to_json(proof), folder / "public.json": public_to_json(proof)})
-    timeline.save(folder / "timeline.html")
+    write_text({folder / "proof.json": proof_to_json(proof), folder / "public.json": public_to_json(proof.public)})
+    timeline.save(folder / "timeline.json")
     report.line(f"  proof {'verified' if valid else 'REFUSED'}\n")
     report.line(timeline.report())
-    report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.seconds, 6)})
+    report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})
     if not valid:
         raise typer.Exit(1)

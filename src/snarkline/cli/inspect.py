@@ -20,19 +20,20 @@ def check(
 ) -> None:
     """Check a witness against a circuit and name the first constraint that does not hold."""
     from snarkline import load_r1cs, load_witness
-    from snarkline.errors import UnsatisfiedError
     from snarkline.formats.circom import load_symbols
-    from snarkline.groth16.check import first_violated
+    from snarkline.r1cs.check import check_witness, first_violation
 
     report = Report(as_json=as_json, quiet=quiet)
     circuit = load_r1cs(r1cs)
     values = load_witness(witness, curve=circuit.curve)
     names = load_symbols(sym) if sym is not None else {}
     with report.working("checking"):
-        violated = first_violated(circuit, values, threads=threads)
-    if violated is not None:
-        report.result({"satisfied": False, "constraint": violated.constraint})
-        raise UnsatisfiedError(violated.constraint, violated.describe(names))
+        check_witness(values, circuit.curve, circuit.n_wires, threads=threads)
+        violation = first_violation(circuit, values, threads=threads)
+    if violation is not None:
+        wires = [names.get(wire, f"wire {wire}") for wire in violation.wires]
+        report.result({"satisfied": False, "constraint": violation.constraint, "wires": wires})
+        raise violation.error(names)
     report.line(f"all {circuit.n_constraints:,} constraints hold")
     report.result({"satisfied": True, "constraint": None, "n_constraints": circuit.n_constraints})
 
@@ -48,7 +49,8 @@ def info(
     from snarkline.formats.circom import read_info
 
     report = Report(as_json=as_json, quiet=quiet)
-    facts = read_info(file)
+    found = read_info(file)
+    facts = {"kind": found.kind, **found.facts}
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable
+from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable, write_text
 
 
 def setup(
@@ -56,7 +56,6 @@ def export(
     from snarkline import load_proving_key
     from snarkline.errors import MismatchError
     from snarkline.formats.circom import verifier_to_solidity, verifying_key_to_json
-    from snarkline.formats.files import write_files
 
     report = Report(as_json=as_json, quiet=quiet)
     if vk is None and solidity is None:
@@ -68,7 +67,7 @@ def export(
         files[vk] = verifying_key_to_json(verifying_key)
     if solidity is not None:
         files[solidity] = verifier_to_solidity(verifying_key)
-    write_files(files)
+    write_text(files)
     for path in files:
         report.line(f"written {path}")
     report.result({"written": [str(path) for path in files]})

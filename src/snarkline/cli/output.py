@@ -1,9 +1,8 @@
-"""What commands share: options, messages, progress, errors as exit codes, and outputs that appear whole or not at all."""
+"""What commands share: options, messages, progress, errors as exit codes, outputs that appear whole or not at all."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -76,23 +75,29 @@ class Report:
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Refuse, before any work, an output path that cannot be written."""
+    """Refuse, before any work, outputs that cannot be written or that would overwrite one another."""
     from snarkline.errors import FormatError
+    from snarkline.formats.atomic import check_writable
 
     seen: set[Path] = set()
     for path in paths:
-        if path is None or str(path) == "-":
+        if path is None:
             continue
-        parent = path.parent
-        if path.is_dir():
-            raise FormatError(path, "output path", "a file", "a directory")
-        if not parent.is_dir():
-            raise FormatError(path, "output path", "an existing folder", f"no folder {parent}")
-        if not os.access(parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-            raise FormatError(path, "output path", "permission to write", "none")
-        if path.resolve() in seen:
+        check_writable(path)
+        if path.is_file() and path.resolve() in seen:
             raise FormatError(path, "output path", "a path for each output", "the same path twice")
         seen.add(path.resolve())
+
+
+def write_text(files: Mapping[Path, str]) -> None:
+    """Write files that appear together: all of them are complete on the disk before the first takes its name."""
+    from contextlib import ExitStack
+
+    from snarkline.formats.atomic import atomic_write
+
+    with ExitStack() as stack:
+        for path, text in files.items():
+            stack.enter_context(atomic_write(path)).write(text.encode())
 
 
 def fail(error: BaseException) -> int:

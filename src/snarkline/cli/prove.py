@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, require_writable
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, require_writable, write_text
 
 
 class BackendName(StrEnum):
@@ -51,7 +51,6 @@ def prove(
     """Prove that a witness satisfies the circuit of a key."""
     from snarkline import Prover, load_proving_key, load_r1cs, load_witness
     from snarkline.formats.circom import proof_to_json, public_to_json
-    from snarkline.formats.files import write_files
     from snarkline.trace import Timeline, span
 
     report = Report(as_json=as_json, quiet=quiet)
@@ -64,17 +63,17 @@ def prove(
         with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
             proof = prover.prove(values, check=not no_check)
         with span("write"):
-            write_files({output: proof_to_json(proof), public: public_to_json(proof)})
+            write_text({output: proof_to_json(proof), public: public_to_json(proof.public)})
     if trace is not None:
         timeline.save(trace)
-    report.line(f"proof written to {output}, public inputs to {public} ({timeline.seconds:.2f} s)")
+    report.line(f"proof written to {output}, public inputs to {public} ({timeline.wall_s:.2f} s)")
     report.result(
         {
             "proof": str(output),
             "public": str(public),
             "curve": proof.curve.name,
             "n_public": len(proof.public),
-            "seconds": round(timeline.seconds, 6),
+            "seconds": round(timeline.wall_s, 6),
             "trace": None if trace is None else str(trace),
         }
     )
@@ -99,11 +98,13 @@ def verify(
     proofs = []
     for public_path, proof_path in pairs:
         public = public_from_json(public_path, curve=key.curve)
-        proofs.append((proof_from_json(proof_path, public=public), public))
+        proofs.append((proof_from_json(proof_path, public=public, curve=key.curve), public))
     holds = verify_many(key, proofs)
     valid = [True] * len(proofs) if holds else [verify(key, proof, public) for proof, public in proofs]
     for (_, path), good in zip(pairs, valid, strict=True):
         report.line(f"{path}: {'valid' if good else 'INVALID'}")
-    report.result({"valid": all(valid), "proofs": [{"proof": str(p), "valid": v} for (_, p), v in zip(pairs, valid, strict=True)]})
+    report.result(
+        {"valid": all(valid), "proofs": [{"proof": str(p), "valid": v} for (_, p), v in zip(pairs, valid, strict=True)]}
+    )
     if not all(valid):
         raise typer.Exit(1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, Limbs, limbs_to_ints
 from snarkline.errors import FormatError, MismatchError, UnsatisfiedError
 from snarkline.memory import Arena
-from snarkline.native import core
+from snarkline.native import core, usable_threads
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
 from snarkline.r1cs.witness import Witness
 
@@ -31,13 +32,14 @@ class Violation:
     c: int = field(repr=False)
     wires: tuple[int, ...]
 
-    def error(self) -> UnsatisfiedError:
-        """The error that names the constraint and its wires."""
-        shown = ", ".join(map(str, self.wires[:8])) + (", ..." if len(self.wires) > 8 else "")
+    def error(self, names: Mapping[int, str] = MappingProxyType({})) -> UnsatisfiedError:
+        """The error that names the constraint and its wires; `names` are the names of wires, where they are known."""
+        shown = ", ".join(names.get(wire, str(wire)) for wire in self.wires[:8])
+        shown += ", ..." if len(self.wires) > 8 else ""
         return UnsatisfiedError(self.constraint, f"<A, w> * <B, w> is not <C, w> (wires {shown or 'none'})")
 
 
-def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int = 1) -> None:
+def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int | None = None) -> None:
     """Check the shape and the values of a witness against a circuit of `n_wires` wires.
 
     Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
@@ -50,14 +52,16 @@ def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int 
         raise MismatchError(f"the witness has {len(values)} values, the circuit has {n_wires} wires")
     if values.form is not Form.CANONICAL:
         raise MismatchError(f"the witness is in {values.form.value} form, expected canonical form")
-    index = core.Executor(threads).first_not_below_modulus(curve.name, "fr", values.limbs)
+    index = core.Executor(threads or usable_threads()).first_not_below_modulus(curve.name, "fr", values.limbs)
     if index >= 0:
         raise FormatError(None, f"witness value {index}", "a value below the scalar field's modulus", "one above")
     if limbs_to_ints(values.limbs[:1]) != [1]:
         raise FormatError(None, "witness value 0", "the constant 1", "another value")
 
 
-def first_violation(r1cs: R1CS, witness: Witness, *, threads: int = 1, arena: Arena | None = None) -> Violation | None:
+def first_violation(
+    r1cs: R1CS, witness: Witness, *, threads: int | None = None, arena: Arena | None = None
+) -> Violation | None:
     """The first constraint that a witness violates, or None if it satisfies all of them.
 
     The witness must have passed `check_witness`. Works through blocks of constraints, so that memory is constant and
@@ -67,7 +71,7 @@ def first_violation(r1cs: R1CS, witness: Witness, *, threads: int = 1, arena: Ar
     a, b, c = r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c
     if c is None:
         raise MismatchError("the matrices A and B alone do not tell which constraint a witness violates")
-    executor = core.Executor(threads)
+    executor = core.Executor(threads or usable_threads())
     shape = (3, min(BLOCK_ROWS, r1cs.n_constraints), r1cs.curve.fr_limbs)
     products = (arena or Arena()).empty(shape, secret=True)
     for start in range(0, r1cs.n_constraints, BLOCK_ROWS):

@@ -74,8 +74,8 @@ def _phases(timeline: Timeline) -> dict[str, float]:
     seconds = dict.fromkeys(PHASES, 0.0)
     for item in timeline.spans:
         if item.name in seconds:
-            seconds[item.name] += item.seconds
-    seconds["proof"] = timeline.seconds
+            seconds[item.name] += item.wall_s
+    seconds["proof"] = timeline.wall_s
     return {name: round(value, 6) for name, value in seconds.items()}
 
 
