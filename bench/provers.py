@@ -1,6 +1,6 @@
 """Whole-process comparison with other provers on the same files: wall seconds, CPU seconds, peak memory.
 
-    python bench/provers.py CASE KEY.zkey WITNESS.wtns --vk VK.json --peer NAME 'COMMAND {key} {witness} {proof} {public}'
+    python bench/provers.py CASE KEY WITNESS --vk VK.json --peer NAME 'COMMAND {key} {witness} {proof} {public}'
 
 Runs take turns, so that all see the same machine. Every proof of ours is verified by our verifier, and every proof of
 anybody by snarkjs if `--snarkjs COMMAND` is given. The result is one JSON file in docs/data/provers/.
