@@ -60,7 +60,34 @@ class UnsatisfiedError(InputError):
 
 
 class BudgetError(SnarklineError):
-    """Memory that was asked for and cannot be had within the budget."""
+    """Memory that was asked for and cannot be had within the budget.
+
+    Attributes: `asked_bytes`, `budget_bytes`, `cause` (what holds the memory).
+    """
+
+    def __init__(self, asked_bytes: int, budget_bytes: int, cause: str) -> None:
+        self.asked_bytes = asked_bytes
+        self.budget_bytes = budget_bytes
+        self.cause = cause
+        super().__init__(f"{asked_bytes} bytes were asked for within a budget of {budget_bytes} bytes: {cause}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.asked_bytes, self.budget_bytes, self.cause)
+
+
+class RegistrationError(SnarklineError):
+    """Memory that could not be registered with a device or locked. It stays usable without.
+
+    Attributes: `n_bytes`, `cause`.
+    """
+
+    def __init__(self, n_bytes: int, cause: str) -> None:
+        self.n_bytes = n_bytes
+        self.cause = cause
+        super().__init__(f"a mapping of {n_bytes} bytes could not be registered: {cause}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.n_bytes, self.cause)
 
 
 class InternalError(SnarklineError):

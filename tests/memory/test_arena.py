@@ -38,7 +38,7 @@ def test_recycling_makes_no_second_mapping() -> None:
         a, b = arena.empty(MIB), arena.empty((MIB, 4))
         a[:], b[:] = 1, 2
         del a, b
-    assert arena.stats().fresh_mappings == 2
+    assert arena.stats().fresh_blocks == 2
     assert arena.stats().recycled_blocks == 8
 
 

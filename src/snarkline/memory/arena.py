@@ -2,103 +2,185 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
-import time
-from dataclasses import dataclass
+import weakref
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.errors import BudgetError
+from snarkline.errors import InputError
+from snarkline.memory.budget import UNLIMITED, Budget, Request, take
+from snarkline.memory.fence import Fence, HeldBuffers
+from snarkline.memory.lease import Lease
+from snarkline.memory.pages import Pages, huge_pages_granted
+from snarkline.memory.pinner import Pinner, Registrations
 from snarkline.memory.policy import Release
+from snarkline.memory.stats import ArenaStats
 from snarkline.native import core
 
-_UNLIMITED = 2**63 - 1
+# Smaller arrays are NumPy's own: a mapping for each would cost more than it saves.
+SMALLEST_BYTES = 64 << 10
 
+# How long the end of an arena waits for fences.
+FENCES_S = 2.0
 
-@dataclass(frozen=True)
-class ArenaStats:
-    """Where an arena's memory is, and what it did so far. Bytes count whole mappings.
-
-    `lent` is in use, `pooled` waits for the next taker, `pending` for the release thread; `peak_bytes` is the highest
-    sum of the three. `fresh_mappings` counts what was asked of the kernel, `recycled_blocks` what was not.
-    """
-
-    lent_bytes: int
-    lent_blocks: int
-    pooled_bytes: int
-    pooled_blocks: int
-    pending_bytes: int
-    pending_blocks: int
-    peak_bytes: int
-    fresh_mappings: int
-    fresh_bytes: int
-    recycled_blocks: int
-    recycled_bytes: int
-    released_bytes: int
-    wiped_bytes: int
-    release_s: float
-    wipe_s: float
+Shape = int | tuple[int, ...]
 
 
 class Arena:
-    """Lends arrays. `budget_bytes` caps lent, pooled and pending memory together; a taker waits up to `deadline_s`.
+    """Lends arrays, and takes each back when its last view is dropped.
 
-    `pages` is "auto" (2 MiB where the system allows) or "4k". Safe to use from several threads.
+    `release`: what happens then (`Release`, or its value).
+    `budget_bytes`: cap of what is lent, pooled and pending together; a taker waits up to `deadline_s` seconds.
+    `backlog_bytes`: while more is pending, nothing fresh is mapped; by default a quarter of the budget or an eighth of
+        the machine's memory.
+    `pages`: "auto" (2 MiB where the system grants them) or "4k".
+    `idle_s`: a pooled buffer that nobody took for so long goes to the release thread.
+    `threads`: for the first touch of fresh memory; 0 leaves it to whoever writes first. By default all processors.
+    `pinner`: registers the mappings of leases that are taken with `registered=True`.
+
+    Safe to use from several threads, and after a fork in the child, which has copies of all but registered memory.
     """
 
     def __init__(
         self,
         release: Release | str = Release.RECYCLE,
         budget_bytes: int | None = None,
-        pages: str = "auto",
+        pages: Pages | str = Pages.AUTO,
         *,
-        deadline_s: float = 60.0,
+        deadline_s: float = 30.0,
+        backlog_bytes: int | None = None,
         idle_s: float = 30.0,
         threads: int | None = None,
+        pinner: Pinner | None = None,
     ) -> None:
         self.release = Release(release)
         self.budget_bytes = budget_bytes
-        self.deadline_s = deadline_s
-        self._threads = threads or len(os.sched_getaffinity(0))
-        limit = _UNLIMITED if budget_bytes is None else budget_bytes
-        self._core = core.Arena.create(limit, _UNLIMITED, idle_s, pages != "4k")
+        self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
+        if backlog_bytes is None:
+            backlog_bytes = _memory_bytes() // 8 if budget_bytes is None else budget_bytes // 4
+        self._budget = Budget(UNLIMITED if budget_bytes is None else budget_bytes, backlog_bytes, deadline_s)
+        huge = Pages(pages) is Pages.AUTO and huge_pages_granted()
+        self.native = core.Arena.create(self._budget.n_bytes, backlog_bytes, idle_s, huge)
+        self._held = HeldBuffers()
+        self._registrations = None if pinner is None else Registrations(self.native, pinner)
+        # Also runs at exit, so that registered memory goes before its context.
+        self._finalizer = weakref.finalize(self, _finish, self.native, self._held, self._registrations)
 
     def empty(
-        self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, secret: bool = False
+        self,
+        shape: Shape,
+        dtype: npt.DTypeLike = np.uint64,
+        *,
+        secret: bool = False,
+        release: Release | str | None = None,
     ) -> npt.NDArray[Any]:
         """An uninitialised C-ordered array. When its last view is dropped the buffer goes the policy's way.
 
-        Secret buffers are zeroed before they are reused or returned.
+        A secret is zeroed before its memory is lent again or returned. Arrays below 64 KiB that are not secret are
+        ordinary NumPy arrays. Raises BudgetError, MemoryError.
         """
-        kind = np.dtype(dtype)
-        n_bytes = math.prod(shape if isinstance(shape, tuple) else (shape,)) * kind.itemsize
-        if n_bytes == 0:
-            return np.empty(shape, kind)
-        return np.ndarray(shape, kind, self._take(n_bytes, secret))
+        dtype = np.dtype(dtype)
+        n_bytes = _n_bytes(shape, dtype)
+        if n_bytes == 0 or (n_bytes < SMALLEST_BYTES and not secret):
+            return np.empty(shape, dtype)
+        policy = self.release if release is None else Release(release)
+        return np.ndarray(shape, dtype, self._take(n_bytes, policy, secret))
 
-    def _take(self, n_bytes: int, secret: bool) -> core.Lease:
-        if self.budget_bytes is not None and n_bytes > self.budget_bytes:
-            raise BudgetError(f"{n_bytes} bytes were asked for and the arena's budget is {self.budget_bytes} bytes")
-        deadline = time.monotonic() + self.deadline_s
-        while True:
-            taken = self._core.take(n_bytes, self.release.way, secret, False, self._threads)
-            if not isinstance(taken, str):
-                return taken
-            if time.monotonic() > deadline:
-                raise BudgetError(f"{n_bytes} bytes could not be had within {self.deadline_s} s: {self.stats()}")
-            self._core.wait(0.05)
+    def lease(
+        self,
+        shape: Shape,
+        dtype: npt.DTypeLike = np.uint64,
+        *,
+        secret: bool = False,
+        release: Release | str | None = None,
+        shared: bool = False,
+        registered: bool = False,
+    ) -> Lease:
+        """An array of at least one byte with an explicit end, always over a mapping of the arena.
 
-    def stats(self) -> ArenaStats:
-        """A snapshot of the arena's accounts."""
-        return ArenaStats(**self._core.stats())
+        `shared` puts it on a memfd of its own (`Lease.fd`), to be passed to other processes. `registered` makes the
+        arena's pinner know its mapping; that excludes policies that give pages back under the mapping.
+        Raises RegistrationError when the pinner refuses.
+        """
+        dtype = np.dtype(dtype)
+        policy = self.release if release is None else Release(release)
+        if registered and policy.empties_pages:
+            raise InputError(f"release policy {policy.value} on registered memory: the device would keep the old pages")
+        if registered and (self._registrations is None or shared):
+            raise InputError("registered memory needs an arena with a pinner, and cannot be shared")
+        native = self._take(max(_n_bytes(shape, dtype), 1), policy, secret, shared, registered)
+        if registered and self._registrations is not None:
+            self._registrations.ensure(native)
+        return Lease(np.ndarray(shape, dtype, native), policy, self._held)
+
+    def keep_until(self, buffer: Lease | npt.NDArray[Any], fence: Fence) -> None:
+        """Keeps the buffer of a lease or array until the device work that reads it is over.
+
+        The caller can drop it at once. The arena looks at the fence whenever it is called, and at exit.
+        """
+        self._held.add(buffer.array if isinstance(buffer, Lease) else buffer, fence)
+
+    def trim(self, keep_bytes: int = 0) -> None:
+        """Gives pooled buffers back, the longest idle first, until at most `keep_bytes` are pooled."""
+        self._held.settle()
+        self.native.trim(keep_bytes)
+        if keep_bytes == 0 and self._registrations is not None:
+            self._registrations.release_idle()
 
     def drain(self, timeout: float) -> bool:
-        """True when no release is pending within `timeout` seconds."""
-        return self._core.drain(timeout)
+        """True when no release is pending within `timeout` seconds. Pooled buffers stay."""
+        self._held.settle()
+        return self.native.drain(timeout)
+
+    def stats(self) -> ArenaStats:
+        """A snapshot of the accounts."""
+        self._held.settle()
+        return ArenaStats(**self.native.stats(), held_bytes=self._held.n_bytes)
 
     def close(self) -> None:
-        """Gives the pool back. Arrays that are still in use stay valid, and follow when they are dropped."""
-        self._core.close()
+        """Unregisters everything and gives the pool back. Arrays in use stay valid, and follow when they are dropped.
+
+        What is held for a fence that does not become done within two seconds stays held.
+        """
+        _finish(self.native, self._held, self._registrations)
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _take(
+        self, n_bytes: int, policy: Release, secret: bool, shared: bool = False, registered: bool = False
+    ) -> core.Lease:
+        self._held.settle()
+        request = Request(n_bytes, policy.way, secret, shared, registered, self._threads)
+        return take(self.native, request, self._budget, self._make_room, self.stats)
+
+    def _make_room(self, timeout: float) -> bool:
+        if self._held and not self._held.settle():
+            return self._held.wait(timeout)
+        return self._registrations is not None and self._registrations.release_idle()
+
+
+def _finish(native: core.Arena, held: HeldBuffers, registrations: Registrations | None) -> None:
+    if not held.wait(FENCES_S):
+        atexit.register(held.wait, FENCES_S)  # and keeps them, rather than to free what a device may read
+    elif registrations is not None:
+        registrations.close()
+    native.close()
+
+
+def _n_bytes(shape: Shape, dtype: np.dtype[Any]) -> int:
+    return math.prod(shape if isinstance(shape, tuple) else (shape,)) * dtype.itemsize
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -6,12 +6,12 @@ from enum import Enum
 
 
 class Release(Enum):
-    """The ways back, from the plainest to the one that costs the dropping thread least.
+    """The ways back. What each becomes where the system lacks a call, and for special buffers: docs/memory.md.
 
-    SYNC: unmapped by the dropping thread, the GIL released: the baseline.
-    CLEAR: `Lease.clear()` before return, as it is usually written: the lease counts as empty and keeps its capacity,
-        which is unmapped by the dropping thread all the same.
-    CLEAR_CAPACITY: `Lease.clear()` gives the capacity back as well: the caller waits, only earlier.
+    SYNC: unmapped by the dropping thread: the baseline.
+    CLEAR: `Lease.release()` before return as it is usually written: the buffer counts as empty and keeps its capacity,
+        which the dropping thread unmaps all the same.
+    CLEAR_CAPACITY: `Lease.release()` gives the capacity back: the caller waits, only earlier.
     MADVISE: the dropping thread gives the pages back (MADV_DONTNEED) and keeps the mapping for the next taker.
     MADVISE_FREE: the same with MADV_FREE: the kernel takes the pages when it needs them.
     DETACHED: the native release thread unmaps in pieces.
@@ -30,6 +30,11 @@ class Release(Enum):
     def way(self) -> str:
         """The native core's name of what happens at the drop."""
         return _WAYS[self]
+
+    @property
+    def empties_pages(self) -> bool:
+        """Gives pages back under a mapping that stays: never for a mapping that a device knows."""
+        return self in (Release.MADVISE, Release.MADVISE_FREE)
 
 
 _WAYS = {

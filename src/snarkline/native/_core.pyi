@@ -77,8 +77,23 @@ class Lease:
     def release(self) -> None:
         """Sends the memory its way. The caller knows that nobody looks at it any more."""
 
+    def set_registered(self, registered: bool) -> None:
+        """Marks the memory as known to a device: pooled from here on, never emptied or unmapped, not inherited."""
+
+    @property
+    def registered(self) -> bool: ...
+    @property
+    def zero(self) -> bool:
+        """The memory read as zero when it was taken."""
+
+    @property
+    def fd(self) -> int: ...
+    @property
+    def address(self) -> int: ...
     @property
     def n_bytes(self) -> int: ...
+    @property
+    def mapped_bytes(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Arena:
@@ -86,16 +101,49 @@ class Arena:
 
     @staticmethod
     def create(budget_bytes: int, backlog_bytes: int, idle_s: float, huge: bool) -> Arena: ...
-    def take(self, n_bytes: int, way: str, secret: bool, shared: bool, threads: int) -> Lease | str:
-        """A lease, first touched on `threads` threads (0: not at all), or why there is none yet: budget, backlog."""
+    def take(
+        self, n_bytes: int, way: str, secret: bool, shared: bool, registered: bool, threads: int
+    ) -> Lease | str:
+        """A lease, first touched on `threads` threads (0: not at all). Or why there is none: "budget", "backlog", or
+        the kernel's words."""
 
-    def wait(self, timeout_s: float) -> None:
+    @staticmethod
+    def wait(timeout_s: float) -> None:
         """Until some memory was given or released."""
 
     def trim(self, keep_bytes: int) -> None: ...
     def close(self) -> None: ...
     def drain(self, timeout_s: float) -> bool: ...
+    def take_idle_registered(self) -> Lease | None: ...
+    def forget(self, address: int) -> None:
+        """Unmarks a registered block that is lent or pooled."""
+
     def stats(self) -> dict[str, Any]: ...
+
+def lock_pages(address: int, n_bytes: int, locked: bool) -> None:
+    """mlock or munlock; OSError when the kernel refuses."""
+
+def numpy_handler(arena: Arena, way: str, threshold_bytes: int, threads: int) -> object:
+    """A handler for NumPy's memory (NEP 49) as a capsule."""
+
+class KeptVectors:
+    """Vectors that a stand-in's control hands to its caller."""
+
+class MapProbe:
+    """A thread that maps, touches and unmaps 64 KiB again and again."""
+
+    def __init__(self, interval_ns: int) -> None: ...
+    def stop(self) -> list[tuple[int, int]]:
+        """(begin, duration) of every round, nanoseconds of CLOCK_MONOTONIC."""
+
+def standin_call(
+    arena: Arena, way: str, clear: str, n_bytes: int, vectors: int, work_s: float, threads: int, keep: bool
+) -> tuple[int, int, int, KeptVectors]:
+    """Fills vectors, works, clears them as told (nothing, size, capacity), and destroys them on return unless they are
+    kept. When it was entered, had done its work, and began to return: nanoseconds of CLOCK_MONOTONIC."""
+
+def set_numpy_handler(api: object, handler: object) -> object:
+    """Puts a handler in force for this context; `api` is NumPy's capsule _ARRAY_API. The handler before."""
 
 # Decoding of circuit files (csrc/host/decode.h). A Csr is (row_start, column, value), to be filled; the distinct values
 # come back as an array of shape (n, 4), as they stand in the data. A fault is named by one word, "" for none.

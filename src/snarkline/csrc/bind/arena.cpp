@@ -1,60 +1,43 @@
-// Face of the arena: blocks are buffers in Python's sense, and a block's last reference sends it its way.
+// Face of the arena: a lease is a buffer in Python's sense, and its last reference sends the block its way.
 #include "../host/arena.h"
-
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "../host/arena_release.h"
+#include "array.h"
 #include "bind.h"
+#include "lease.h"
 
 namespace nb = nanobind;
 
 namespace snarkline {
 
-namespace {
-
-std::chrono::nanoseconds seconds(double s) {
-  // Far beyond any wait, and small enough for arithmetic on time points.
-  constexpr double kForever = 1e9;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(std::max(s, 0.0), kForever) * 1e9));
-}
-
-Way way_of(const std::string& name) {
+Way parse_way(const std::string& name) {
   if (name == "here") return Way::here;
   if (name == "empty") return Way::empty;
   if (name == "empty_lazily") return Way::empty_lazily;
   if (name == "detached") return Way::detached;
   if (name == "pool") return Way::pool;
-  throw nb::value_error("way must be here, empty, empty_lazily, detached or pool");
+  refuse("way", "here, empty, empty_lazily, detached or pool", name);
 }
 
-// What arrays hold as their base. Exports are counted by NumPy's own references to this object.
-class Lease {
- public:
-  Lease(Block* block, std::size_t bytes) : block_(block), bytes_(bytes) {}
-  ~Lease() { release(); }
-  Lease(const Lease&) = delete;
+namespace {
 
-  void release() {
-    if (!block_) return;
-    Block* block = std::exchange(block_, nullptr);
-    if (block->way == Way::pool || block->way == Way::detached) {
-      Arena::give(block);
-    } else {
-      nb::gil_scoped_release nogil;
-      Arena::give(block);
-    }
-  }
-  Block* block() const { return block_; }
-  std::size_t bytes() const { return bytes_; }
+std::chrono::nanoseconds seconds(double s) {
+  constexpr double kForever = 1e9;  // small enough for arithmetic on time points
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(s, 0.0, kForever) * 1e9));
+}
 
- private:
-  Block* block_;
-  std::size_t bytes_;
-};
+Block& block_of(const Lease& lease) {
+  if (!lease.block()) throw nb::value_error("the lease was released");
+  return *lease.block();
+}
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const auto* lease = nb::inst_ptr<Lease>(self);
@@ -68,34 +51,44 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot lease_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
-nb::object take(const std::shared_ptr<Arena>& arena, std::size_t bytes, const std::string& way, bool secret,
-                bool shared, unsigned threads) {
-  const TakeRequest request{bytes, way_of(way), secret, shared};
+nb::object new_lease(Block* block, std::size_t bytes) {
+  return nb::cast(new Lease(block, bytes), nb::rv_policy::take_ownership);
+}
+
+bool interrupted() {
+  nb::gil_scoped_acquire gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+// First touch, unless the block has its pages. Ctrl-C sends the block its way.
+void touch(Block* block, std::size_t bytes, unsigned threads) {
+  if (!threads || block->present) return;
+  try {
+    nb::gil_scoped_release nogil;
+    touch_pages(Exec{threads, interrupted}, block->mapping, bytes);
+    block->present = true;
+  } catch (const Interrupted&) {
+    Arena::give(block);
+    throw nb::python_error();
+  }
+}
+
+nb::object take(Arena& arena, std::size_t bytes, const std::string& way, bool secret, bool shared, bool registered,
+                unsigned threads) {
+  const TakeRequest request{bytes, parse_way(way), secret, shared, registered};
   Block* block = nullptr;
   Taken taken;
   int cause;
   {
     nb::gil_scoped_release nogil;
-    const std::size_t fresh = arena->stats().fresh_mappings;
-    taken = arena->take(request, block);
+    taken = arena.take(request, block);
     cause = errno;
-    if (taken == Taken::block && threads && arena->stats().fresh_mappings != fresh) {
-      Exec exec;
-      exec.threads = threads;
-      arena->touch(exec, *block, bytes);
-    }
   }
-  switch (taken) {
-    case Taken::block:
-      return nb::cast(new Lease(block, bytes), nb::rv_policy::take_ownership);
-    case Taken::over_budget:
-      return nb::str("budget");
-    case Taken::backlog:
-      return nb::str("backlog");
-    default:
-      PyErr_SetString(PyExc_MemoryError, std::strerror(cause));
-      throw nb::python_error();
-  }
+  if (taken == Taken::over_budget) return nb::str("budget");
+  if (taken == Taken::backlog) return nb::str("backlog");
+  if (taken == Taken::refused) return nb::str(std::strerror(cause));
+  touch(block, bytes, threads);
+  return new_lease(block, bytes);
 }
 
 nb::dict stats(const Arena& arena) {
@@ -108,7 +101,7 @@ nb::dict stats(const Arena& arena) {
   d["pending_bytes"] = s.pending_bytes;
   d["pending_blocks"] = s.pending_blocks;
   d["peak_bytes"] = s.peak_bytes;
-  d["fresh_mappings"] = s.fresh_mappings;
+  d["fresh_blocks"] = s.fresh_blocks;
   d["fresh_bytes"] = s.fresh_bytes;
   d["recycled_blocks"] = s.recycled_blocks;
   d["recycled_bytes"] = s.recycled_bytes;
@@ -119,12 +112,37 @@ nb::dict stats(const Arena& arena) {
   return d;
 }
 
+void check(bool done) {
+  if (done) return;
+  PyErr_SetFromErrno(PyExc_OSError);
+  throw nb::python_error();
+}
+
+void set_registered(const Lease& lease, bool registered) { check(Arena::set_registered(block_of(lease), registered)); }
+
+nb::object take_idle_registered(Arena& arena) {
+  Block* block = arena.take_idle_registered();
+  return block ? new_lease(block, block->mapping.bytes) : nb::none();
+}
+
+void bind_lease(nb::module_& m) {
+  nb::class_<Lease>(m, "Lease", nb::type_slots(lease_slots))
+      .def("release", &Lease::release)
+      .def("set_registered", set_registered, nb::arg("registered"))
+      .def_prop_ro("registered", [](const Lease& lease) { return block_of(lease).registered; })
+      .def_prop_ro("zero", [](const Lease& lease) { return block_of(lease).zero; })
+      .def_prop_ro("fd", [](const Lease& lease) { return block_of(lease).mapping.fd; })
+      .def_prop_ro("address",
+                   [](const Lease& lease) { return reinterpret_cast<std::uintptr_t>(block_of(lease).mapping.data); })
+      .def_prop_ro("mapped_bytes", [](const Lease& lease) { return block_of(lease).mapping.bytes; })
+      .def_prop_ro("n_bytes", &Lease::bytes);
+}
+
 }  // namespace
 
 void bind_arena(nb::module_& m) {
-  nb::class_<Lease>(m, "Lease", nb::type_slots(lease_slots))
-      .def("release", &Lease::release)
-      .def_prop_ro("n_bytes", &Lease::bytes);
+  bind_lease(m);
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Arena>(m, "Arena")
       .def_static(
           "create",
@@ -133,16 +151,26 @@ void bind_arena(nb::module_& m) {
                 {budget_bytes, backlog_bytes, seconds(idle_s), huge ? Pages::automatic : Pages::small});
           },
           nb::arg("budget_bytes"), nb::arg("backlog_bytes"), nb::arg("idle_s"), nb::arg("huge"))
-      .def("take", take, nb::arg("n_bytes"), nb::arg("way"), nb::arg("secret"), nb::arg("shared"), nb::arg("threads"))
+      .def("take", take, nb::arg("n_bytes"), nb::arg("way"), nb::arg("secret"), nb::arg("shared"),
+           nb::arg("registered"), nb::arg("threads"))
+      .def_static(
+          "wait", [](double timeout_s) { Arena::wait(seconds(timeout_s)); }, nb::arg("timeout_s"), nogil())
+      .def("trim", &Arena::trim, nb::arg("keep_bytes"), nogil())
+      .def("close", &Arena::close, nogil())
       .def(
-          "wait", [](Arena& arena, double timeout_s) { arena.wait(seconds(timeout_s)); },
-          nb::call_guard<nb::gil_scoped_release>())
-      .def("trim", &Arena::trim, nb::arg("keep_bytes"))
-      .def("close", &Arena::close)
+          "drain", [](Arena& arena, double timeout_s) { return arena.drain(seconds(timeout_s)); }, nb::arg("timeout_s"),
+          nogil())
+      .def("take_idle_registered", take_idle_registered)
       .def(
-          "drain", [](Arena& arena, double timeout_s) { return arena.drain(seconds(timeout_s)); },
-          nb::call_guard<nb::gil_scoped_release>())
+          "forget", [](Arena& arena, std::uintptr_t address) { arena.forget(reinterpret_cast<const void*>(address)); },
+          nb::arg("address"), nogil())
       .def("stats", stats);
+  m.def(
+      "lock_pages",
+      [](std::uintptr_t address, std::size_t bytes, bool locked) {
+        check(lock_pages(reinterpret_cast<void*>(address), bytes, locked));
+      },
+      nb::arg("address"), nb::arg("n_bytes"), nb::arg("locked"));
 }
 
 }  // namespace snarkline

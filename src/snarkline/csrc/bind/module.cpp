@@ -9,4 +9,6 @@ NB_MODULE(_core, m) {
   snarkline::bind_facts(m);
   snarkline::bind_kernels(m);
   snarkline::bind_decode(m);
+  snarkline::bind_numpy_memory(m);
+  snarkline::bind_standin(m);
 }

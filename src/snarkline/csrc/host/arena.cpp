@@ -1,10 +1,11 @@
 #include "arena.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <new>
 
 #include "arena_release.h"
+#include "span.h"
 
 namespace snarkline {
 
@@ -12,14 +13,15 @@ namespace {
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Sizes are rounded up so that near-equal requests share a mapping: eight steps to the doubling, at most an eighth
-// more than asked, and only of addresses, since nobody touches the rest.
+// Sizes are rounded up so that near-equal requests share a mapping: eight to sixteen steps a doubling, at most an
+// eighth more than asked for.
 std::size_t size_class(std::size_t bytes) {
-  const std::size_t page = bytes >= kHugePage ? kHugePage : kSmallPage;
-  std::size_t step = page;
+  std::size_t step = bytes >= kHugePage ? kHugePage : kSmallPage;
   while (step * 16 <= bytes) step *= 2;
   return round_up(bytes, step);
 }
+
+bool absent(const Block& block) { return Releaser::instance().absent(block); }
 
 }  // namespace
 
@@ -38,79 +40,87 @@ Arena::~Arena() {
     std::lock_guard guard(releaser.lock);
     releaser.remove(this);
   }
-  // Only pooled blocks can be left: lent and pending ones keep the arena alive.
+  // Only pooled blocks are left: lent and pending ones keep the arena alive.
   for (auto& [bytes, block] : pool_) {
-    unmap_pages(block->mapping);
+    if (!absent(*block)) unmap_pages(block->mapping, 0);
     delete block;
   }
 }
 
 std::size_t Arena::mapped_size(const TakeRequest& request) const {
-  const std::size_t exact = round_up(request.bytes, kSmallPage);
   const std::size_t rounded = size_class(request.bytes);
-  return rounded <= options_.budget_bytes ? rounded : exact;
+  return rounded <= options_.budget_bytes && !request.shared ? rounded : round_up(request.bytes, kSmallPage);
 }
 
 Taken Arena::take(const TakeRequest& request, Block*& block) {
-  auto& releaser = Releaser::instance();
   const std::size_t bytes = mapped_size(request);
-  {
-    std::lock_guard guard(releaser.lock);
-    block = request.shared ? nullptr : from_pool(bytes);
-    const std::size_t more = block ? bytes - std::min(bytes, block->footprint) : bytes;
-    if (more && !make_room(more)) {
-      if (block) to_pool(block);
-      return Taken::over_budget;
-    }
-    if (!block && stats_.pending_bytes > options_.backlog_bytes) return Taken::backlog;
-    if (!block) block = new Block;
-    charge(block, block->mapping.data ? block->mapping.bytes : bytes);
-  }
-  if (!block->mapping.data) {
-    block->mapping = map_pages(bytes, options_.pages, request.shared);
-    std::lock_guard guard(releaser.lock);
-    if (!block->mapping.data) {
-      stats_.lent_bytes -= block->footprint;
-      stats_.lent_blocks--;
-      delete block;
-      return Taken::refused;
-    }
-    stats_.fresh_mappings++;
-    stats_.fresh_bytes += bytes;
-  }
+  const Taken taken = choose(request, bytes, block);
+  if (taken != Taken::block) return taken;
+  if (!block->mapping.data && !map(request, bytes, block)) return Taken::refused;
   block->owner = shared_from_this();
   block->way = request.shared && request.way != Way::here ? Way::detached : request.way;
   block->secret = request.secret;
+  counter_add(Counter::arena_taken, static_cast<std::int64_t>(block->footprint));
   return Taken::block;
 }
 
+// Finds a pooled block or room for a mapping, and counts either as lent.
+Taken Arena::choose(const TakeRequest& request, std::size_t bytes, Block*& block) {
+  std::lock_guard guard(Releaser::instance().lock);
+  auto found = request.shared ? pool_.end() : find_pooled(bytes, request.registered);
+  block = found == pool_.end() ? nullptr : from_pool(found);
+  const std::size_t wanted = block ? block->mapping.bytes : bytes;
+  if (!make_room(wanted)) {
+    if (block) to_pool(block);
+    return Taken::over_budget;
+  }
+  if (block) {
+    stats_.recycled_blocks++;
+    stats_.recycled_bytes += wanted;
+  } else {
+    if (stats_.pending_bytes > options_.backlog_bytes) return Taken::backlog;
+    block = new Block;
+  }
+  charge(*block, wanted);
+  return Taken::block;
+}
+
+bool Arena::map(const TakeRequest& request, std::size_t bytes, Block* block) {
+  auto& releaser = Releaser::instance();
+  block->mapping = map_pages(bytes, options_.pages, request.shared);
+  block->zero = true;
+  const int cause = errno;
+  std::lock_guard guard(releaser.lock);
+  block->process = releaser.process;
+  if (block->mapping.data) {
+    stats_.fresh_blocks++;
+    stats_.fresh_bytes += bytes;
+    return true;
+  }
+  stats_.lent_bytes -= bytes;
+  stats_.lent_blocks--;
+  delete block;
+  errno = cause;
+  return false;
+}
+
 // Moves a block that is in no list to the lent ones.
-void Arena::charge(Block* block, std::size_t bytes) {
-  block->footprint = bytes;
+void Arena::charge(Block& block, std::size_t bytes) {
+  block.footprint = bytes;
   stats_.lent_bytes += bytes;
   stats_.lent_blocks++;
   stats_.peak_bytes = std::max<std::uint64_t>(stats_.peak_bytes, charged());
 }
 
-Block* Arena::from_pool(std::size_t bytes) {
-  const auto found = pool_.lower_bound(bytes);
-  if (found == pool_.end() || found->first > bytes + bytes / 4) return nullptr;
-  Block* block = found->second;
-  pool_.erase(found);
-  stats_.pooled_bytes -= block->footprint;
-  stats_.pooled_blocks--;
-  stats_.recycled_blocks++;
-  stats_.recycled_bytes += block->mapping.bytes;
-  return block;
-}
-
-void Arena::to_pool(Block* block) {
-  block->idle_since = std::chrono::steady_clock::now();
-  block->wiped = false;
-  block->released = 0;
-  pool_.emplace(block->mapping.bytes, block);
-  stats_.pooled_bytes += block->footprint;
-  stats_.pooled_blocks++;
+// The smallest block that holds `bytes` and is at most a quarter larger.
+Arena::Pool::iterator Arena::find_pooled(std::size_t bytes, bool registered) {
+  auto second_best = pool_.end();
+  for (auto it = pool_.lower_bound(bytes); it != pool_.end() && it->first <= bytes + bytes / 4; ++it) {
+    if (absent(*it->second)) continue;
+    if (it->second->registered == registered) return it;
+    if (registered && second_best == pool_.end()) second_best = it;
+  }
+  return second_best;
 }
 
 Arena::Pool::iterator Arena::longest_idle() {
@@ -122,19 +132,37 @@ Arena::Pool::iterator Arena::longest_idle() {
   return oldest;
 }
 
-void Arena::evict(Pool::iterator position) {
+void Arena::to_pool(Block* block) {
+  block->idle_since = std::chrono::steady_clock::now();
+  pool_.emplace(block->mapping.bytes, block);
+  stats_.pooled_bytes += block->footprint;
+  stats_.pooled_blocks++;
+  Releaser::instance().pooled();
+}
+
+Block* Arena::from_pool(Pool::iterator position) {
   Block* block = position->second;
   pool_.erase(position);
   stats_.pooled_bytes -= block->footprint;
   stats_.pooled_blocks--;
-  block->way = Way::detached;
-  block->owner = shared_from_this();
-  Releaser::instance().push(block);
+  return block;
 }
 
+// Queues an idle block. False when the arena is about to be destroyed, which takes care of it.
+bool Arena::evict(Pool::iterator position) {
+  std::shared_ptr<Arena> self = weak_from_this().lock();
+  if (!self) return false;
+  Block* block = from_pool(position);
+  block->way = Way::detached;
+  block->owner = std::move(self);
+  Releaser::instance().push(block);
+  return true;
+}
+
+// Evicts as many idle blocks as `bytes` need beside what is lent. True when they fit, with what is still pending.
 bool Arena::make_room(std::size_t bytes) {
   if (bytes > options_.budget_bytes) return false;
-  while (charged() - stats_.pending_bytes + bytes > options_.budget_bytes) {
+  while (stats_.lent_bytes + stats_.pooled_bytes + bytes > options_.budget_bytes) {
     const auto oldest = longest_idle();
     if (oldest == pool_.end()) break;
     evict(oldest);
@@ -142,34 +170,44 @@ bool Arena::make_room(std::size_t bytes) {
   return charged() + bytes <= options_.budget_bytes;
 }
 
-void Arena::touch(const Exec& exec, Block& block, std::size_t bytes) { touch_pages(exec, block.mapping, bytes); }
+// What the dropping thread does itself. True when the block is to be pooled.
+bool Arena::give_here(Block& block) noexcept {
+  if (block.secret && Releaser::instance().wipeable(block)) wipe(block.mapping.data, block.mapping.bytes);
+  if (block.way == Way::here) {
+    unmap_pages(block.mapping, 0);
+    return false;
+  }
+  block.zero = drop_pages(block.mapping, block.way == Way::empty_lazily);
+  return true;
+}
 
 void Arena::give(Block* block) noexcept {
   auto& releaser = Releaser::instance();
   const std::shared_ptr<Arena> arena = std::move(block->owner);
-  const bool now = block->way == Way::here || block->way == Way::empty || block->way == Way::empty_lazily;
-  const std::size_t bytes = block->mapping.bytes;
-  const std::size_t footprint = block->footprint;
-  if (now) {
-    if (block->secret) wipe_pages(block->mapping.data, bytes);
-    if (block->way == Way::here) {
-      unmap_pages(block->mapping);
-    } else {
-      drop_pages(block->mapping, 0, bytes, block->way == Way::empty_lazily);
-      block->footprint = 0;
-    }
-  }
+  const std::size_t bytes = block->footprint;
+  const bool gone = absent(*block);
+  const bool here = !block->registered && block->way != Way::detached && block->way != Way::pool;
+  if (gone) block->mapping = Mapping{};
+  const bool emptied = here && arena->give_here(*block);
+  counter_add(Counter::arena_released, static_cast<std::int64_t>(bytes));
+
   std::lock_guard guard(releaser.lock);
   auto& stats = arena->stats_;
-  stats.lent_bytes -= footprint;
+  stats.lent_bytes -= bytes;
   stats.lent_blocks--;
-  if (now) stats.released_bytes += bytes;
-  if (now && block->secret) stats.wiped_bytes += bytes;
-  if (block->way == Way::here) {
+  if (here) stats.released_bytes += bytes;
+  if (here && block->secret) stats.wiped_bytes += bytes;
+  if (gone) std::erase(arena->registered_, block);
+  if (emptied) block->footprint = 0;
+  if (!emptied) block->zero = false;
+  block->present = !emptied;
+  const bool pooled = emptied || block->registered || (block->way == Way::pool && !arena->closed_);
+  if (!block->mapping.data) {
     delete block;
-  } else if (now || (block->way == Way::pool && !block->secret && !arena->closed_)) {
+  } else if (pooled && (emptied || !block->secret)) {
     arena->to_pool(block);
   } else {
+    block->way = pooled ? Way::pool : Way::detached;
     block->owner = arena;
     releaser.push(block);
   }
@@ -202,7 +240,50 @@ void Arena::close() {
 bool Arena::drain(std::chrono::nanoseconds timeout) {
   auto& releaser = Releaser::instance();
   std::unique_lock guard(releaser.lock);
+  releaser.start();
   return releaser.changed.wait_for(guard, timeout, [&] { return stats_.pending_blocks == 0; });
+}
+
+bool Arena::set_registered(Block& block, bool registered) {
+  if (!inherit(block.mapping, !registered)) return false;
+  std::lock_guard guard(Releaser::instance().lock);
+  auto& list = block.owner->registered_;
+  std::erase(list, &block);
+  if (registered) list.push_back(&block);
+  block.registered = registered;
+  return true;
+}
+
+Block* Arena::take_idle_registered() {
+  std::lock_guard guard(Releaser::instance().lock);
+  for (auto it = pool_.begin(); it != pool_.end(); ++it) {
+    if (!it->second->registered || absent(*it->second)) continue;
+    Block* block = from_pool(it);
+    charge(*block, block->mapping.bytes);
+    block->owner = shared_from_this();
+    block->way = Way::detached;
+    block->secret = false;
+    return block;
+  }
+  return nullptr;
+}
+
+void Arena::forget(const void* address) {
+  auto& releaser = Releaser::instance();
+  const auto at_address = [&](const Block* block) { return block->mapping.data == address && !absent(*block); };
+  Mapping mapping;
+  {
+    std::lock_guard guard(releaser.lock);
+    const auto found = std::find_if(registered_.begin(), registered_.end(), at_address);
+    if (found == registered_.end()) return;
+    mapping = (*found)->mapping;
+  }
+  inherit(mapping, true);  // it stays mapped as long as it is marked
+  std::lock_guard guard(releaser.lock);
+  const auto found = std::find_if(registered_.begin(), registered_.end(), at_address);
+  if (found == registered_.end()) return;
+  (*found)->registered = false;
+  registered_.erase(found);
 }
 
 ArenaStats Arena::stats() const {

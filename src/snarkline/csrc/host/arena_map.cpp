@@ -52,7 +52,7 @@ Mapping map_pages(std::size_t bytes, Pages pages, bool shared) {
   mapping.bytes = bytes;
   if (shared && !back_with_memfd(mapping)) {
     const int cause = errno;
-    unmap_pages(mapping);
+    unmap_pages(mapping, 0);
     errno = cause;
     return mapping;
   }
@@ -61,41 +61,48 @@ Mapping map_pages(std::size_t bytes, Pages pages, bool shared) {
   return mapping;
 }
 
-void unmap_pages(Mapping& mapping) noexcept {
-  if (mapping.data) munmap(mapping.data, mapping.bytes);
+void unmap_pages(Mapping& mapping, std::size_t begin) noexcept {
+  if (mapping.data && begin < mapping.bytes) munmap(mapping.data + begin, mapping.bytes - begin);
   if (mapping.fd >= 0) close(mapping.fd);
   mapping = Mapping{};
+}
+
+void unmap_piece(const Mapping& mapping, std::size_t begin, std::size_t bytes) noexcept {
+  // A memfd keeps its pages until the last descriptor and mapping are gone, here or in other processes.
+  if (mapping.fd < 0) madvise(mapping.data + begin, bytes, MADV_DONTNEED);
+  munmap(mapping.data + begin, bytes);
 }
 
 void touch_pages(const Exec& exec, const Mapping& mapping, std::size_t bytes) {
   const std::size_t n = (bytes + kTouchPiece - 1) / kTouchPiece;
   parallel(exec, n, [&](std::size_t i) {
-    const std::size_t begin = i * kTouchPiece;
-    const std::size_t end = std::min(bytes, begin + kTouchPiece);
-    std::byte* data = mapping.data + begin;
+    std::byte* begin = mapping.data + i * kTouchPiece;
+    const std::size_t size = std::min(mapping.bytes - i * kTouchPiece, kTouchPiece);
 #ifdef MADV_POPULATE_WRITE
-    const std::size_t whole = (end - begin + kSmallPage - 1) / kSmallPage * kSmallPage;
-    if (madvise(data, whole, MADV_POPULATE_WRITE) == 0) return;
+    if (madvise(begin, size, MADV_POPULATE_WRITE) == 0) return;
 #endif
-    for (std::size_t at = 0; at < end - begin; at += kSmallPage) {
-      *static_cast<volatile std::byte*>(data + at) = std::byte{0};
+    for (std::size_t at = 0; at < size; at += kSmallPage) {
+      auto* byte = reinterpret_cast<volatile unsigned char*>(begin + at);
+      *byte = *byte;
     }
   });
 }
 
-void drop_pages(const Mapping& mapping, std::size_t begin, std::size_t bytes, bool lazily) noexcept {
-  std::byte* data = mapping.data + begin;
-  if (mapping.fd >= 0) {
-    fallocate(mapping.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
-              static_cast<off_t>(bytes));
-    return;
-  }
+bool drop_pages(const Mapping& mapping, bool lazily) noexcept {
 #ifdef MADV_FREE
-  if (lazily && madvise(data, bytes, MADV_FREE) == 0) return;
+  if (lazily && madvise(mapping.data, mapping.bytes, MADV_FREE) == 0) return false;
 #endif
-  madvise(data, bytes, MADV_DONTNEED);
+  return madvise(mapping.data, mapping.bytes, MADV_DONTNEED) == 0;
 }
 
-void wipe_pages(std::byte* data, std::size_t bytes) noexcept { explicit_bzero(data, bytes); }
+void wipe(std::byte* data, std::size_t bytes) noexcept { explicit_bzero(data, bytes); }
+
+bool inherit(const Mapping& mapping, bool by_children) noexcept {
+  return madvise(mapping.data, mapping.bytes, by_children ? MADV_DOFORK : MADV_DONTFORK) == 0;
+}
+
+bool lock_pages(void* address, std::size_t bytes, bool locked) noexcept {
+  return (locked ? mlock(address, bytes) : munlock(address, bytes)) == 0;
+}
 
 }  // namespace snarkline

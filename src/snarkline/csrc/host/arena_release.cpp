@@ -4,18 +4,26 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <system_error>
 #include <thread>
+
+#include "span.h"
 
 namespace snarkline {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
 
-// A piece takes the address space's lock once. At 90 ms a GiB (4 KiB pages) 4 MiB are 0.4 ms.
-constexpr std::size_t kPiece = std::size_t{4} << 20;
+// A piece is as large as can be dealt with in 100 to 400 us: with 4 KiB pages 1 to 4 MiB (90 ms a GiB), with 2 MiB
+// pages 16 MiB (3 ms a GiB). Other threads that map memory wait for at most one piece.
+constexpr std::size_t kMinPiece = std::size_t{1} << 20;
+constexpr std::size_t kMaxPiece = std::size_t{16} << 20;
+constexpr auto kExit = std::chrono::seconds(2);
+constexpr std::int64_t kShort = 100'000, kLong = 400'000;  // ns
 
 }  // namespace
 
@@ -25,13 +33,17 @@ Releaser& Releaser::instance() {
   return *releaser;
 }
 
-Releaser::Releaser() { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+Releaser::Releaser() : piece_(kMinPiece) {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  // At exit only secrets are waited for. The kernel takes the rest back together with everything else, in one call.
+  std::atexit([] { instance().settle_secrets(kExit); });
+}
 
-void Releaser::remove(Arena* arena) { arenas_.erase(std::find(arenas_.begin(), arenas_.end(), arena)); }
+void Releaser::remove(Arena* arena) { std::erase(arenas_, arena); }
 
 void Releaser::start() {
   if (running_) return;
-  // The thread inherits the mask: signals are for the program's own threads.
+  // A thread inherits the mask of its maker: signals are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -39,45 +51,59 @@ void Releaser::start() {
     std::thread([this] { run(); }).detach();
     running_ = true;
   } catch (const std::system_error&) {
-    // No thread to be had: the queue waits for the next start().
+    // There is no thread to be had. What is queued waits for the next start().
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Releaser::push(Block* block) {
+void Releaser::Queue::push_back(Block* block) {
   block->next = nullptr;
-  block->released = 0;
+  (first ? last->next : first) = block;
+  last = block;
+}
+
+void Releaser::Queue::push_front(Block* block) {
+  block->next = first;
+  if (!first) last = block;
+  first = block;
+}
+
+Block* Releaser::Queue::pop() {
+  Block* block = first;
+  if (block) first = block->next;
+  return block;
+}
+
+void Releaser::push(Block* block) {
+  block->done = 0;
   auto& stats = block->owner->stats_;
   stats.pending_bytes += block->footprint;
   stats.pending_blocks++;
-  (first_ ? last_->next : first_) = block;
-  last_ = block;
+  counter_add(Counter::release_pending, static_cast<std::int64_t>(block->footprint));
+  (block->secret ? secrets_ : others_).push_back(block);
   start();
   work_.notify_one();
+}
+
+void Releaser::pooled() {
+  if (unaware_) work_.notify_one();
+}
+
+bool Releaser::settle_secrets(std::chrono::nanoseconds timeout) {
+  std::unique_lock guard(lock);
+  if (secrets_.first) start();
+  return changed.wait_for(guard, timeout, [&] { return !secrets_.first && !(current_ && current_->secret); });
 }
 
 void Releaser::run() {
   pthread_setname_np(pthread_self(), "snl-release");
   std::unique_lock guard(lock);
   for (;;) {
-    if (!first_) {
-      std::vector<std::shared_ptr<Arena>> seen;
-      const auto next = trim_idle(seen);
-      guard.unlock();
-      seen.clear();  // an arena's destructor takes the lock
-      guard.lock();
-      if (first_) continue;
-      if (next == Clock::time_point::max()) {
-        work_.wait(guard);
-      } else {
-        work_.wait_until(guard, next);
-      }
-      continue;
-    }
-    Block* block = current_ = first_;
-    first_ = first_->next;
+    Block* block = current_ = next_block(guard);
     guard.unlock();
-    process(block);
+    while (one_piece(block)) {
+      while (forking_) std::this_thread::sleep_for(microseconds(50));
+    }
     guard.lock();
     current_ = nullptr;
     std::shared_ptr<Arena> arena = finish(block);
@@ -88,53 +114,90 @@ void Releaser::run() {
   }
 }
 
-void Releaser::process(Block* block) {
-  while (one_piece(block)) {
+// Sleeps until there is something to do. Meanwhile looks after blocks that have been idle for too long.
+Block* Releaser::next_block(std::unique_lock<std::mutex>& guard) {
+  for (;;) {
+    if (Block* block = secrets_.pop()) return block;
+    if (Block* block = others_.pop()) return block;
+    const auto due = trim_idle();
+    if (others_.first) continue;
+    unaware_ = due == Clock::time_point::max();
+    if (unaware_) {
+      work_.wait(guard);
+    } else {
+      work_.wait_until(guard, due);
+    }
+    unaware_ = false;
   }
 }
 
-// One system call, or one piece of wiping. False when nothing is left to do.
+// Queues what has been idle for too long; when the next block will be.
+Clock::time_point Releaser::trim_idle() {
+  auto next = Clock::time_point::max();
+  const auto now = Clock::now();
+  for (Arena* arena : arenas_) {
+    for (;;) {
+      const auto oldest = arena->longest_idle();
+      if (oldest == arena->pool_.end()) break;
+      const auto due = oldest->second->idle_since + arena->options_.idle;
+      if (due > now) next = std::min(next, due);
+      if (due > now || !arena->evict(oldest)) break;
+    }
+  }
+  return next;
+}
+
+// Wipes, unmaps or closes one piece. False when nothing is left to do.
 bool Releaser::one_piece(Block* block) {
   std::lock_guard guard(step_);
   Mapping& mapping = block->mapping;
-  const auto begun = Clock::now();
-  const std::size_t piece = std::min(kPiece, mapping.bytes - block->released);
-  const bool wiping = block->secret && !block->wiped;
+  const std::size_t piece = std::min(piece_, mapping.bytes - block->done);
   if (piece == 0) {
-    if (wiping) {
-      block->wiped = true;
-      block->released = 0;
-      return block->way != Way::pool;
+    if (!block->secret) {
+      unmap_pages(mapping, mapping.bytes);
+      return false;
     }
-    unmap_pages(mapping);
-    return false;
+    std::lock_guard state(lock);
+    block->secret = false;
+    block->zero = true;
+    block->done = 0;
+    return block->way != Way::pool;
   }
-  if (wiping) {
-    wipe_pages(mapping.data + block->released, piece);
-  } else {
-    drop_pages(mapping, block->released, piece, false);
+  const bool wiping = block->secret;
+  const auto begun = Clock::now();
+  if (!wiping) {
+    unmap_piece(mapping, block->done, piece);
+  } else if (wipeable(*block)) {
+    wipe(mapping.data + block->done, piece);
   }
-  block->released += piece;
-  const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count();
-  std::lock_guard state(lock);
-  auto& stats = block->owner->stats_;
-  (wiping ? stats.wipe_ns : stats.release_ns) += spent;
-  (wiping ? stats.wiped_bytes : stats.released_bytes) += piece;
-  if (!wiping) account(block, piece);
+  block->done += piece;
+  const auto spent = std::chrono::nanoseconds(Clock::now() - begun).count();
+  if (spent < kShort) piece_ = std::min(piece_ * 2, kMaxPiece);
+  if (spent > kLong) piece_ = std::max(piece_ / 2, kMinPiece);
+  account(block, piece, wiping, spent);
   return true;
 }
 
-void Releaser::account(Block* block, std::size_t bytes) {
+void Releaser::account(Block* block, std::size_t bytes, bool wiped, std::int64_t spent_ns) {
+  std::lock_guard guard(lock);
+  auto& stats = block->owner->stats_;
+  (wiped ? stats.wipe_ns : stats.release_ns) += static_cast<std::uint64_t>(spent_ns);
+  (wiped ? stats.wiped_bytes : stats.released_bytes) += bytes;
+  if (wiped) return;
   const std::size_t part = std::min(bytes, block->footprint);
   block->footprint -= part;
-  block->owner->stats_.pending_bytes -= part;
+  stats.pending_bytes -= part;
+  counter_add(Counter::release_pending, -static_cast<std::int64_t>(part));
   changed.notify_all();
 }
 
+// The block leaves the queue's accounts, for the pool or for good. The arena is handed out: its destructor takes
+// `lock`.
 std::shared_ptr<Arena> Releaser::finish(Block* block) {
   std::shared_ptr<Arena> arena = std::move(block->owner);
   arena->stats_.pending_bytes -= block->footprint;
   arena->stats_.pending_blocks--;
+  counter_add(Counter::release_pending, -static_cast<std::int64_t>(block->footprint));
   if (block->mapping.data) {
     arena->to_pool(block);
   } else {
@@ -143,27 +206,9 @@ std::shared_ptr<Arena> Releaser::finish(Block* block) {
   return arena;
 }
 
-Clock::time_point Releaser::trim_idle(std::vector<std::shared_ptr<Arena>>& seen) {
-  auto next = Clock::time_point::max();
-  const auto now = Clock::now();
-  for (Arena* raw : arenas_) {
-    std::shared_ptr<Arena> arena = raw->weak_from_this().lock();
-    if (!arena) continue;
-    seen.push_back(arena);
-    for (auto oldest = arena->longest_idle(); oldest != arena->pool_.end(); oldest = arena->longest_idle()) {
-      const auto due = oldest->second->idle_since + arena->options_.idle;
-      if (due > now) {
-        next = std::min(next, due);
-        break;
-      }
-      arena->evict(oldest);
-    }
-  }
-  return next;
-}
-
 void Releaser::before_fork() {
   auto& releaser = instance();
+  releaser.forking_++;
   releaser.step_.lock();
   releaser.lock.lock();
 }
@@ -172,21 +217,20 @@ void Releaser::after_fork_in_parent() {
   auto& releaser = instance();
   releaser.lock.unlock();
   releaser.step_.unlock();
+  releaser.forking_--;
 }
 
-// The child has the queue and the pools, as copies, but not the thread; the next push starts one. A block that the
-// thread was working on goes back to the head of the queue and is continued where it stood.
+// The child has copies of the queues and the pools but not the thread; the next push or drain starts one. The block
+// that the thread was at is continued where it stood.
 void Releaser::after_fork_in_child() {
   auto& releaser = instance();
   new (&releaser.work_) std::condition_variable;
   new (&releaser.changed) std::condition_variable;
-  releaser.running_ = false;
-  if (Block* block = releaser.current_) {
-    block->next = releaser.first_;
-    if (!releaser.first_) releaser.last_ = block;
-    releaser.first_ = block;
-    releaser.current_ = nullptr;
-  }
+  releaser.forking_ = 0;
+  releaser.running_ = releaser.unaware_ = false;
+  releaser.process++;
+  if (Block* block = releaser.current_) (block->secret ? releaser.secrets_ : releaser.others_).push_front(block);
+  releaser.current_ = nullptr;
   releaser.lock.unlock();
   releaser.step_.unlock();
 }

@@ -1,10 +1,13 @@
-// The release thread: one per process, native, without the GIL and without any knowledge of Python.
+// The release thread: one per process, native, without the GIL and without any knowledge of Python. It works on one
+// block at a time, in pieces, secrets first.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -16,36 +19,57 @@ class Releaser {
  public:
   static Releaser& instance();
 
-  // Guards every arena, every block that is not lent, and the queue. `step_` is held over each system call of the
-  // release thread, so that a fork never happens inside one; it is taken before `lock`.
+  // Guards every arena, every block that is not lent, and the queues.
   std::mutex lock;
-  std::condition_variable changed;  // something was released, pooled or given
+  std::condition_variable changed;  // memory was given, pooled or released
+  unsigned process = 0;             // forks between the first process and this one
 
   // All with `lock` held.
   void add(Arena* arena) { arenas_.push_back(arena); }
   void remove(Arena* arena);
   void push(Block* block);
-  void start();
+  void start();   // the thread, unless it runs
+  void pooled();  // a block has begun to be idle
+
+  // A child does not have the registered mappings of its parent, and shares the memfds with it.
+  bool absent(const Block& block) const { return block.registered && block.process != process; }
+  bool wipeable(const Block& block) const {
+    return block.process == process || (!block.registered && block.mapping.fd < 0);
+  }
+
+  // Waits until every secret that was dropped is wiped, at most for `timeout`; false when it ran out.
+  bool settle_secrets(std::chrono::nanoseconds timeout);
 
  private:
+  struct Queue {
+    Block* first = nullptr;
+    Block* last = nullptr;
+    void push_back(Block* block);
+    void push_front(Block* block);
+    Block* pop();
+  };
+
   Releaser();
   void run();
-  void process(Block* block);
+  Block* next_block(std::unique_lock<std::mutex>& guard);
+  std::chrono::steady_clock::time_point trim_idle();
   bool one_piece(Block* block);
+  void account(Block* block, std::size_t bytes, bool wiped, std::int64_t spent_ns);
   std::shared_ptr<Arena> finish(Block* block);
-  void account(Block* block, std::size_t bytes);
-  std::chrono::steady_clock::time_point trim_idle(std::vector<std::shared_ptr<Arena>>& seen);
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
 
+  // Held over each piece, so that a fork finds a block between two pieces and not within one; taken before `lock`.
   std::mutex step_;
+  std::atomic<int> forking_{0};
   std::condition_variable work_;
   std::vector<Arena*> arenas_;
-  Block* first_ = nullptr;
-  Block* last_ = nullptr;
+  Queue secrets_, others_;
   Block* current_ = nullptr;
+  std::size_t piece_;
   bool running_ = false;
+  bool unaware_ = false;  // the thread sleeps and does not know of any idle block
 };
 
 }  // namespace snarkline

@@ -1,0 +1,40 @@
+"""NumPy's own arrays on an arena (NEP 49), so that any program gives memory back off its critical path."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from snarkline.memory.arena import Arena
+from snarkline.memory.policy import Release
+from snarkline.native import core
+
+
+@contextlib.contextmanager
+def numpy_arrays(
+    release: Release | str = Release.RECYCLE, *, arena: Arena | None = None, threshold_bytes: int = 1 << 20
+) -> Iterator[Arena]:
+    """Arrays of `threshold_bytes` or more that NumPy makes inside the block live on `arena`, by default on one of
+    their own, and take their way when they are dropped, also after the block.
+
+    Holds for the current context: a thread that is started inside has to enter a block of its own. Where the budget has
+    no room, NumPy raises its MemoryError.
+    """
+    policy = Release(release)
+    arena = arena or Arena(policy)
+    threads = len(os.sched_getaffinity(0))
+    handler = core.numpy_handler(arena.native, policy.way, max(threshold_bytes, 1), threads)
+    before = core.set_numpy_handler(_api(), handler)
+    try:
+        yield arena
+    finally:
+        core.set_numpy_handler(_api(), before)
+
+
+def _api() -> object:
+    module = cast(Any, np)._core if hasattr(np, "_core") else cast(Any, np).core
+    return module._multiarray_umath._ARRAY_API
