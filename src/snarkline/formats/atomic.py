@@ -24,7 +24,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as stream:
             yield stream
         return
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = _temporary_name(target)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -46,7 +46,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         with target.open("wb"):
             return
-    probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    probe = _temporary_name(target)
     os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     probe.unlink()
 
@@ -59,3 +59,7 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".snarkline-{secrets.token_hex(8)}.tmp")

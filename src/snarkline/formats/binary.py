@@ -11,12 +11,12 @@ skipped. A file is mapped, not read; every size is held against the length of th
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -124,13 +124,28 @@ def map_file(path: str | os.PathLike[str]) -> Bytes:
     kernel then has no page to give); writers that replace a file by renaming, as ours do, never cause that.
     Raises OSError, and FormatError for what is not a regular file.
     """
-    with Path(path).open("rb") as stream:
-        status = os.fstat(stream.fileno())
+    with _open(path) as (descriptor, status):
         if not stat.S_ISREG(status.st_mode):
             raise FormatError(path, "file", "a regular file", "a device, pipe or folder")
         if status.st_size == 0:
             return np.empty(0, dtype=np.uint8)
-        return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+        return np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+
+
+def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
+    """Up to `n` bytes from the start of a regular file, none of anything else. Raises OSError."""
+    with _open(path) as (descriptor, status):
+        return os.read(descriptor, n) if stat.S_ISREG(status.st_mode) else b""
+
+
+@contextlib.contextmanager
+def _open(path: str | os.PathLike[str]) -> Iterator[tuple[int, os.stat_result]]:
+    """A descriptor for reading; opening a pipe does not wait for its writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield descriptor, os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def open_container(source: str | os.PathLike[str] | Buffer, magic: str, max_version: int) -> Container:

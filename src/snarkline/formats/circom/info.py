@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snarkline.errors import FormatError
-from snarkline.formats.binary import Container, describe_magic, open_container
+from snarkline.formats.binary import Container, describe_magic, first_bytes, open_container
 from snarkline.formats.circom import r1cs, wtns, zkey
 from snarkline.formats.circom.fields import read_scalar_field
 from snarkline.formats.circom.strict_json import Node, parse
@@ -32,8 +32,7 @@ class FileInfo:
 
 def read_info(path: str | os.PathLike[str]) -> FileInfo:
     """Facts about any file that this package reads. Values and points are not checked. Raises OSError, FormatError."""
-    with Path(path).open("rb") as stream:
-        head = stream.read(64)
+    head = first_bytes(path, 64)
     magic = head[:4]
     if magic == b"r1cs":
         return _of_container("circuit", open_container(path, "r1cs", r1cs.VERSION))

@@ -10,7 +10,7 @@ from snarkline.curves.curve import Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import limbs_to_ints
 from snarkline.formats.atomic import atomic_write
-from snarkline.formats.binary import open_container
+from snarkline.formats.binary import first_bytes, open_container
 from snarkline.formats.circom import _native, zkey
 from snarkline.formats.circom.strict_json import WRITTEN_NAMES, dump, parse, point_to_json
 from snarkline.groth16.keys import VerifyingKey
@@ -30,9 +30,7 @@ def load_verifying_key(path: str | os.PathLike[str], *, strict: bool = False) ->
     Every point must be of order r, and none but those of IC infinity. A key under which false proofs can be made
     gives a SecurityWarning, and with `strict` a FormatError. Raises OSError and FormatError.
     """
-    with Path(path).open("rb") as stream:
-        is_zkey = stream.read(4) == b"zkey"
-    key = _from_zkey(path) if is_zkey else _from_json(Path(path))
+    key = _from_zkey(path) if first_bytes(path, 4) == b"zkey" else _from_json(Path(path))
     zkey.warn_of_weakness(os.fspath(path), key, strict=strict)
     return key
 
