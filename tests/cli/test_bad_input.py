@@ -1,0 +1,87 @@
+"""Bad input: exit code 2, one line that says what is wrong, no traceback, no output file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+
+def _refused(run: Run, tmp_path: Path, *arguments: str | Path) -> str:
+    before = {p for p in tmp_path.iterdir()}
+    outcome = run(*arguments)
+    assert outcome.code == 2, (outcome.code, outcome.err)
+    assert "Traceback" not in outcome.err
+    assert outcome.err.startswith(("error: ", "warning: ", "Usage: ")), outcome.err
+    assert {p for p in tmp_path.iterdir()} == before
+    return outcome.err
+
+
+@pytest.fixture
+def bn128(vectors: Path) -> Path:
+    return vectors / "circom" / "multiplier_bn128"
+
+
+@pytest.fixture
+def bls(vectors: Path) -> Path:
+    return vectors / "circom" / "multiplier_bls12381"
+
+
+@pytest.mark.parametrize("missing", ["key", "witness"])
+def test_no_such_file(run: Run, bn128: Path, tmp_path: Path, missing: str) -> None:
+    key = "gone.zkey" if missing == "key" else bn128 / "circuit.zkey"
+    witness = "gone.wtns" if missing == "witness" else bn128 / "circuit.wtns"
+    assert "gone" in _refused(run, tmp_path, "prove", key, witness)
+
+
+def test_swapped_files(run: Run, bn128: Path, tmp_path: Path) -> None:
+    error = _refused(run, tmp_path, "prove", bn128 / "circuit.wtns", bn128 / "circuit.zkey")
+    assert "circuit.wtns" in error
+
+
+def test_the_other_curve(run: Run, bn128: Path, bls: Path, tmp_path: Path) -> None:
+    error = _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bls / "circuit.wtns")
+    assert "bn254" in error and "bls12_381" in error
+
+
+@pytest.mark.parametrize("size", [0, 1, 11, 12, 100, -1, -100])
+@pytest.mark.parametrize("file", ["circuit.zkey", "circuit.wtns"])
+def test_truncated(run: Run, bn128: Path, tmp_path: Path, file: str, size: int) -> None:
+    (tmp_path / file).write_bytes((bn128 / file).read_bytes()[:size])
+    paths = [tmp_path / file if name == file else bn128 / name for name in ("circuit.zkey", "circuit.wtns")]
+    assert file in _refused(run, tmp_path, "prove", *paths)
+
+
+def test_witness_that_does_not_satisfy(run: Run, bn128: Path, tmp_path: Path) -> None:
+    data = bytearray((bn128 / "circuit.wtns").read_bytes())
+    data[-32] ^= 1
+    (tmp_path / "bad.wtns").write_bytes(data)
+    error = _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", "bad.wtns")
+    assert "the witness does not satisfy the circuit; give the .r1cs to learn which constraint" in error
+    error = _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", "bad.wtns", "--r1cs", bn128 / "circuit.r1cs")
+    assert "constraint 1" in error
+    _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", "bad.wtns", "--no-check")
+
+
+@pytest.mark.parametrize("option", ["-o", "--public", "--trace"])
+def test_unwritable_output_is_found_before_the_work(run: Run, bn128: Path, tmp_path: Path, option: str) -> None:
+    error = _refused(run, tmp_path, "prove", "gone.zkey", bn128 / "circuit.wtns", option, "no/such/folder/x.json")
+    assert "no/such/folder" in error
+
+
+def test_one_path_for_two_outputs(run: Run, bn128: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("kept")
+    error = _refused(
+        run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", "-o", "x.json", "--public", "x.json"
+    )
+    assert "x.json" in error
+    assert (tmp_path / "x.json").read_text() == "kept"
+
+
+def test_a_full_device_is_an_error(run: Run, bn128: Path, tmp_path: Path) -> None:
+    if not os.access("/dev/full", os.W_OK):
+        pytest.skip("no /dev/full")
+    _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", "-o", "/dev/full")
