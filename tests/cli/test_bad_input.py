@@ -11,12 +11,12 @@ from .conftest import Run
 
 
 def _refused(run: Run, tmp_path: Path, *arguments: str | Path) -> str:
-    before = {p for p in tmp_path.iterdir()}
+    before = set(tmp_path.iterdir())
     outcome = run(*arguments)
     assert outcome.code == 2, (outcome.code, outcome.err)
     assert "Traceback" not in outcome.err
     assert outcome.err.startswith(("error: ", "warning: ", "Usage: ")), outcome.err
-    assert {p for p in tmp_path.iterdir()} == before
+    assert set(tmp_path.iterdir()) == before
     return outcome.err
 
 
