@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from snarkline.r1cs.witness import Witness
     from snarkline.trace import Timeline, span
 
+__version__ = "0.1.0"
+
 __all__ = [
     "R1CS",
     "Arena",

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from .conftest import Run
+from commands import Run
 
 
 def test_prove_and_verify(run: Run, circuit: Path, tmp_path: Path) -> None:

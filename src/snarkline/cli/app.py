@@ -23,9 +23,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
+        from snarkline import __version__
 
-        typer.echo(f"snarkline {version('snarkline')}")
+        typer.echo(f"snarkline {__version__}")
         raise typer.Exit
 
 

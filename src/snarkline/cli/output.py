@@ -96,8 +96,10 @@ def write_text(files: Mapping[Path, str]) -> None:
     from snarkline.formats.atomic import atomic_write
 
     with ExitStack() as stack:
-        for path, text in files.items():
-            stack.enter_context(atomic_write(path)).write(text.encode())
+        streams = [stack.enter_context(atomic_write(path)) for path in files]
+        for stream, text in zip(streams, files.values(), strict=True):
+            stream.write(text.encode())
+            stream.flush()
 
 
 def fail(error: BaseException) -> int:
