@@ -31,7 +31,7 @@ def test_proves_and_verifies(curve: Curve, name: str) -> None:
 
 
 @pytest.mark.parametrize("curve", [BN254, BLS12_381], ids=lambda c: c.name)
-@pytest.mark.parametrize("name", ["multiplier", "no constraint", "only public signals", "16 rows", "B all at infinity"])
+@pytest.mark.parametrize("name", ["one constraint", "no constraint", "only public signals", "B all at infinity"])
 def test_backends_agree_to_the_byte(curve: Curve, name: str) -> None:
     circuit = EDGE_CIRCUITS[name]()
     proofs = []

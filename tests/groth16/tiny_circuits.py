@@ -130,9 +130,7 @@ def chain(curve: Curve, n: int) -> tuple[R1CS, Witness]:
         values.append((values[-1] ** 2 + 5) % curve.r)
     coefficients = FrVector.from_ints(curve, [1, -5], Form.MONTGOMERY)
     x = np.arange(1, n + 1, dtype=np.uint32)
-    single = SparseMatrix(
-        n + 2, np.arange(n + 1, dtype=np.uint64), x, np.zeros(n, dtype=np.uint32), coefficients
-    )
+    single = SparseMatrix(n + 2, np.arange(n + 1, dtype=np.uint64), x, np.zeros(n, dtype=np.uint32), coefficients)
     pairs = SparseMatrix(
         n_columns=n + 2,
         row_start=np.arange(0, 2 * n + 1, 2, dtype=np.uint64),

@@ -32,8 +32,11 @@ def negate(point: Point) -> Point:
 
 def is_member(point: Point) -> bool:
     """Whether coordinates are in [0, q) and the point is on its curve, in the subgroup of order r. Infinity is."""
-    if not all(0 <= c < point.curve.q for c in point.coordinates()):
+    coordinates = point.coordinates()
+    if not all(0 <= c < point.curve.q for c in coordinates):
         return False
+    if not any(coordinates):
+        return point.is_infinity  # zeros stand for infinity in a table, but (0, 0) is on neither curve
     table = PointTable.from_points(point.curve, point.group, [point])
     return _executor().first_bad_point(point.curve.name, point.group.value, table.limbs, True) < 0
 
