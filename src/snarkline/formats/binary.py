@@ -220,7 +220,8 @@ def write_container(stream: BinaryIO, magic: str, version: int, sections: Sequen
         written = 0
         for piece in section.pieces:
             view = memoryview(np.ascontiguousarray(piece)) if isinstance(piece, np.ndarray) else memoryview(piece)
-            stream.write(view.cast("B"))
+            if view.nbytes:  # an empty view cannot be cast
+                stream.write(view.cast("B"))
             written += view.nbytes
         if written != section.size:
             raise InternalError(f"section {section.id} was announced with {section.size} bytes and has {written}")
