@@ -24,19 +24,24 @@ def check_points(path: str | None, where: str, table: PointTable, *, subgroup: b
     """
     index = _native.executor().first_bad_point(table.curve.name, table.group.value, table.limbs, subgroup)
     if index >= 0:
-        expected, found = _diagnose(table, index, subgroup)
-        raise FormatError(path, f"{where}: point {index}", expected, found)
+        raise FormatError(path, f"{where}: point {index}", *_diagnose(table, index))
 
 
-def _diagnose(table: PointTable, index: int, subgroup: bool) -> tuple[str, str]:
-    curve = table.curve
+def check_point(path: str | None, where: str, table: PointTable) -> None:
+    """Raises FormatError unless the only point of `table` is of order r, or infinity."""
+    if _native.executor().first_bad_point(table.curve.name, table.group.value, table.limbs, True) >= 0:
+        raise FormatError(path, where, *_diagnose(table, 0))
+
+
+def _diagnose(table: PointTable, index: int) -> tuple[str, str]:
+    """What was expected of a bad point, and what was found."""
+    curve, group = table.curve, table.group
     raw = limbs_to_ints(np.ascontiguousarray(table.limbs[index]).reshape(-1, curve.fp_limbs))
     if any(v >= curve.q for v in raw):
         return "coordinates below the modulus q", "a larger one"
-    if _native.executor().first_bad_point(curve.name, table.group.value, table.limbs[index : index + 1], False) >= 0:
-        return f"a point of {curve.name}'s {table.group.name}", "a point off the curve"
-    assert subgroup
-    return f"a point of order r in {curve.name}'s {table.group.name}", "a point outside the subgroup"
+    if _native.executor().first_bad_point(curve.name, group.value, table.limbs[index : index + 1], False) >= 0:
+        return f"a point of {curve.name}'s {group.name}", "a point off the curve"
+    return f"a point of order r in {curve.name}'s {group.name}", "a point outside the subgroup"
 
 
 def to_points(table: PointTable) -> list[Point]:

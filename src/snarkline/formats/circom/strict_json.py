@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from snarkline.curves.curve import BLS12_381, BN254, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
-from snarkline.formats.circom.points import check_points, point_from_coordinates
+from snarkline.formats.circom.points import check_point, point_from_coordinates
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}
 WRITTEN_NAMES = {"bn254": "bn128", "bls12_381": "bls12381"}
@@ -102,7 +102,7 @@ class Node:
         if not any(values):
             self.fail(f"a point of {curve.name}'s {group.name}", "a point off the curve")
         point = point_from_coordinates(curve, group, values)
-        check_points(self.path, self.where, PointTable.from_points(curve, group, [point]), subgroup=True)
+        check_point(self.path, self.where, PointTable.from_points(curve, group, [point]))
         return point
 
 
@@ -116,7 +116,11 @@ def parse(source: Source) -> Node:
         raise FormatError(path, "size", f"at most {MAX_BYTES} bytes", len(source))
     try:
         value = json.loads(
-            source, object_pairs_hook=_object, parse_int=_integer, parse_float=_refuse, parse_constant=_refuse
+            source if isinstance(source, str) else source.decode(),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_refuse,
+            parse_constant=_refuse,
         )
     except (ValueError, RecursionError) as error:
         raise FormatError(

@@ -27,7 +27,7 @@ from snarkline.errors import FormatError, SecurityWarning
 from snarkline.formats.binary import Bytes, Container, Section, open_container
 from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_curve_fields
-from snarkline.formats.circom.points import bytes_per_point, check_points, to_points
+from snarkline.formats.circom.points import bytes_per_point, check_point, check_points, to_points
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
@@ -146,7 +146,7 @@ def read_header(container: Container) -> Header:
         n = bytes_per_point(curve, group)
         where = cursor.where(name)
         table = PointTable(curve, group, np.frombuffer(cursor.bytes(n, name), dtype="<u8").reshape(1, -1))
-        check_points(container.path, where, table, subgroup=True)
+        check_point(container.path, where, table)
         points += to_points(table)
         if points[-1].is_infinity:
             raise cursor.error(name, n, "a point other than infinity", "infinity")
