@@ -52,6 +52,8 @@ CORPUS: list[tuple[str, bytes]] = [
 # Numbers at which counts, sizes and indices tip over.
 SPECIAL = [0, 1, 2, 3, 4, 8, 16, 31, 32, 48, 64, 2**16, 2**27, 2**28, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1]
 
+TOKENS = [b'"', b"[", b"]", b"{", b"}", b",", b"-", b"0", b"9" * 50, b"1e9", b"null", b"\xff", b"\n"]
+
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
     """One change: a bit, a number, a cut, a piece taken out, put in or moved, or sections in another arrangement."""
@@ -76,10 +78,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         case 6:
             return data[:at] + rng.randbytes(n) + data[at + n :]
         case 7:
-            token = rng.choice(
-                [b'"', b"[", b"]", b"{", b"}", b",", b"-", b"0", b"9" * 50, b"1e9", b"null", b"\xff", b"\n"]
-            )
-            return data[:at] + token + data[at + rng.randrange(2) :]
+            return data[:at] + rng.choice(TOKENS) + data[at + rng.randrange(2) :]
         case _:
             return _rearrange(data, rng)
 
