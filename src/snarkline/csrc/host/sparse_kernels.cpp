@@ -104,8 +104,8 @@ void spmv(u64* out, const SparseView& m, const u64* w, Form w_form, const Exec& 
 // of a power of two of them takes those with (column / 16) mod tasks == t. Each task reads all entries of the rows.
 constexpr int column_block_bits = 4;
 
-void scatter_rows(Fr* out, const SparseView& m, const Coefficient* kinds, const Fr* v, usize begin, usize end,
-                  u32 task, u32 mask) {
+void scatter_rows(Fr* out, const SparseView& m, const Coefficient* kinds, const Fr* v, usize begin, usize end, u32 task,
+                  u32 mask) {
   const Fr* coefficients = reinterpret_cast<const Fr*>(m.coefficients);
   for (usize r = begin; r < end; r++) {
     for (usize i = m.row_start[r]; i < m.row_start[r + 1]; i++) {
@@ -126,9 +126,8 @@ void scatter_rows(Fr* out, const SparseView& m, const Coefficient* kinds, const 
 void spmv_transposed(u64* out, const SparseView& m, const u64* v, const Exec& exec) {
   SNL_SPAN("spmv_transposed");
   const auto kinds = classify(reinterpret_cast<const Fr*>(m.coefficients), m.n_coefficients);
-  parallel_ranges(exec, m.columns, 4096, [&](usize begin, usize end) {
-    std::memset(out + begin * Fr::N, 0, (end - begin) * sizeof(Fr));
-  });
+  parallel_ranges(exec, m.columns, 4096,
+                  [&](usize begin, usize end) { std::memset(out + begin * Fr::N, 0, (end - begin) * sizeof(Fr)); });
   const u32 tasks = exec.threads > 1 ? std::bit_ceil(2 * exec.threads) : 1;
   const usize n = 1 + (m.rows + m.entries) / (usize{1} << 18);  // pieces of rows, one after the other
   for (usize i = 0; i < n; i++) {
