@@ -101,9 +101,7 @@ class Arena:
 
     @staticmethod
     def create(budget_bytes: int, backlog_bytes: int, idle_s: float, huge: bool) -> Arena: ...
-    def take(
-        self, n_bytes: int, way: str, secret: bool, shared: bool, registered: bool, threads: int
-    ) -> Lease | str:
+    def take(self, n_bytes: int, way: str, secret: bool, shared: bool, registered: bool, threads: int) -> Lease | str:
         """A lease, first touched on `threads` threads (0: not at all). Or why there is none: "budget", "backlog", or
         the kernel's words."""
 

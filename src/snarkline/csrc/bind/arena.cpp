@@ -12,6 +12,7 @@
 #include "../host/arena_release.h"
 #include "array.h"
 #include "bind.h"
+#include "gil.h"
 #include "lease.h"
 
 namespace nb = nanobind;
@@ -56,7 +57,7 @@ nb::object new_lease(Block* block, std::size_t bytes) {
 }
 
 bool interrupted() {
-  nb::gil_scoped_acquire gil;
+  const WithGil gil;
   return PyErr_CheckSignals() != 0;
 }
 
@@ -64,7 +65,7 @@ bool interrupted() {
 void touch(Block* block, std::size_t bytes, unsigned threads) {
   if (!threads || block->present) return;
   try {
-    nb::gil_scoped_release nogil;
+    const WithoutGil no_gil;
     touch_pages(Exec{threads, interrupted}, block->mapping, bytes);
     block->present = true;
   } catch (const Interrupted&) {
@@ -80,7 +81,7 @@ nb::object take(Arena& arena, std::size_t bytes, const std::string& way, bool se
   Taken taken;
   int cause;
   {
-    nb::gil_scoped_release nogil;
+    const WithoutGil no_gil;
     taken = arena.take(request, block);
     cause = errno;
   }
@@ -142,7 +143,7 @@ void bind_lease(nb::module_& m) {
 
 void bind_arena(nb::module_& m) {
   bind_lease(m);
-  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  using nogil = nb::call_guard<WithoutGil>;
   nb::class_<Arena>(m, "Arena")
       .def_static(
           "create",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../host/arena.h"
+#include "gil.h"
 
 namespace snarkline {
 
@@ -26,7 +27,7 @@ class Lease {
     Block* block = std::exchange(block_, nullptr);
     if (!block) return;
     if (block->registered || block->way == Way::pool || block->way == Way::detached) return Arena::give(block);
-    nanobind::gil_scoped_release nogil;
+    const WithoutGil no_gil;
     Arena::give(block);
   }
 

@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "bind.h"
+#include "gil.h"
 #include "lease.h"
 
 namespace nb = nanobind;
@@ -34,7 +35,7 @@ nb::tuple call(std::shared_ptr<Arena> arena, const std::string& way, const std::
       std::move(arena), parse_way(way), parse_clear(clear), bytes, vectors, work_s, threads, keep};
   StandinTimes times;
   {
-    nb::gil_scoped_release nogil;
+    const WithoutGil no_gil;
     times = standin_call(standin);
   }
   return nb::make_tuple(times.entered, times.work_done, times.last_statement, KeptVectors{std::move(times.kept)});
@@ -46,7 +47,7 @@ void bind_standin(nb::module_& m) {
   nb::class_<KeptVectors>(m, "KeptVectors");
   nb::class_<MapProbe>(m, "MapProbe")
       .def(nb::init<std::int64_t>(), nb::arg("interval_ns"))
-      .def("stop", &MapProbe::stop, nb::call_guard<nb::gil_scoped_release>());
+      .def("stop", &MapProbe::stop, nb::call_guard<WithoutGil>());
   m.def("standin_call", call, nb::arg("arena"), nb::arg("way"), nb::arg("clear"), nb::arg("n_bytes"),
         nb::arg("vectors"), nb::arg("work_s"), nb::arg("threads"), nb::arg("keep"));
 }
