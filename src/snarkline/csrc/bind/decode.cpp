@@ -10,6 +10,7 @@
 #include "../host/decode.h"
 #include "array.h"
 #include "bind.h"
+#include "gil.h"
 
 namespace nb = nanobind;
 
@@ -51,11 +52,11 @@ nb::object to_array(std::vector<Element>&& values) {
 template <class Work>
 auto without_gil(unsigned threads, const Work& work) {
   const Exec exec{threads, [] {
-                    nb::gil_scoped_acquire gil;
+                    const WithGil gil;
                     return PyErr_CheckSignals() != 0;
                   }};
   try {
-    nb::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     return work(exec);
   } catch (const Interrupted&) {
     throw nb::python_error();

@@ -9,6 +9,7 @@
 #include "../host/isa.h"
 #include "array.h"
 #include "bind.h"
+#include "gil.h"
 
 namespace nb = nanobind;
 
@@ -256,11 +257,11 @@ class Executor {
                                "'");
     }
     const Exec exec{threads_, [] {
-                      nb::gil_scoped_acquire gil;
+                      const WithGil gil;
                       return PyErr_CheckSignals() != 0;
                     }};
     try {
-      nb::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       return kernel(args..., exec);
     } catch (const Interrupted&) {
       if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
