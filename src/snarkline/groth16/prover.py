@@ -17,7 +17,7 @@ from snarkline.errors import InputError, InternalError, MismatchError, Snarkline
 from snarkline.groth16 import prove
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.verify import verify
-from snarkline.memory import Arena
+from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS, bind_public
 from snarkline.r1cs.witness import Witness
@@ -42,7 +42,7 @@ class Prover:
         r1cs: R1CS | None = None,
         backend: str = "auto",
         threads: int | None = None,
-        release: str = "recycle",
+        release: Release | str = Release.RECYCLE,
     ) -> None:
         if r1cs is not None:
             _check_pair(key, r1cs)
@@ -56,7 +56,7 @@ class Prover:
         self.threads = threads if threads is not None else len(os.sched_getaffinity(0))
         self.arena = Arena(release)
         self._backend = open_backend(backend, self.threads, self.arena)
-        self._idle = threading.Condition()
+        self._lock = threading.Lock()
         self._running = 0
         self._closed = False
 
@@ -88,14 +88,13 @@ class Prover:
             return Pending(self, witness, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
 
     def close(self) -> None:
-        """Wait for the proofs in progress and give everything back. Starting or finishing one afterwards raises."""
-        with self._idle:
-            if self._closed:
-                return
+        """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
+
+        Starting a proof afterwards raises, and so does finishing one.
+        """
+        with self._lock:
             self._closed = True
-            self._idle.wait_for(lambda: self._running == 0)
-        self._backend.close()
-        self.arena.close()
+            self._give_back_if_idle()
 
     def __enter__(self) -> Self:
         return self
@@ -105,16 +104,21 @@ class Prover:
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        with self._idle:
+        with self._lock:
             if self._closed:
                 raise SnarklineError("the prover is closed")
             self._running += 1
         try:
             yield
         finally:
-            with self._idle:
+            with self._lock:
                 self._running -= 1
-                self._idle.notify_all()
+                self._give_back_if_idle()
+
+    def _give_back_if_idle(self) -> None:
+        if self._closed and self._running == 0:
+            self._backend.close()
+            self.arena.close()
 
     def _failure(self, witness: Witness) -> SnarklineError:
         """Why a proof for this witness did not verify."""

@@ -46,7 +46,7 @@ def setup(
     waste = ToxicWaste.draw(domain) if fixed is None else ToxicWaste(domain, *fixed)
     threads = threads if threads is not None else len(os.sched_getaffinity(0))
     try:
-        with closing(open_backend(backend, threads, Arena())) as opened, span("setup"):
+        with closing(Arena()) as arena, closing(open_backend(backend, threads, arena)) as opened, span("setup"):
             return _make_key(opened, r1cs, domain, shift, waste)
     finally:
         waste.wipe()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
+from operator import mul
 
 from snarkline.curves.curve import Group
 from snarkline.curves.pairing import combine, is_member, negate, pairing_product_is_one
@@ -25,7 +26,7 @@ def verify(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None = None) 
     inputs; FormatError for a public input outside [0, r) and for a point of the proof that is off its curve, outside
     the subgroup of order r, or at infinity.
     """
-    x = _combined_input(vk, proof, public)
+    x = combine(vk.ic, [1, *_checked_input(vk, proof, public)])
     return pairing_product_is_one(
         [(negate(proof.a), proof.b), (vk.alpha1, vk.beta2), (x, vk.gamma2), (proof.c, vk.delta2)]
     )
@@ -37,19 +38,20 @@ def verify_many(vk: VerifyingKey, proofs: Iterable[tuple[Proof, Sequence[int] | 
     A random linear combination of the n equations: one product of n + 3 pairings with one final exponentiation. It
     does not tell which proof is false. Raises like `verify`.
     """
-    checked = [(proof, _combined_input(vk, proof, public)) for proof, public in proofs]
-    z = [secrets.randbits(COEFFICIENT_BITS) for _ in checked]
+    checked = [(proof, (1, *_checked_input(vk, proof, public))) for proof, public in proofs]
     if not checked:
         return True
-    alpha = combine([vk.alpha1], [sum(z) % vk.curve.r])
-    x = combine([x for _, x in checked], z)
+    z = [secrets.randbits(COEFFICIENT_BITS) for _ in checked]
+    columns = zip(*(public for _, public in checked), strict=True)
+    x = combine(vk.ic, [sum(map(mul, z, column)) for column in columns])
+    alpha = combine([vk.alpha1], [sum(z)])
     c = combine([proof.c for proof, _ in checked], z)
     pairs = [(negate(combine([proof.a], [k])), proof.b) for (proof, _), k in zip(checked, z, strict=True)]
     return pairing_product_is_one([*pairs, (alpha, vk.beta2), (x, vk.gamma2), (c, vk.delta2)])
 
 
-def _combined_input(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None) -> Point:
-    """sum_i public_i ic_i, after everything that a stranger hands in has been checked."""
+def _checked_input(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None) -> Sequence[int]:
+    """The public inputs, after everything that a stranger hands in has been checked."""
     if proof.curve is not vk.curve:
         raise MismatchError(f"the proof is over {proof.curve.name}, the verifying key over {vk.curve.name}")
     public = proof.public if public is None else public
@@ -60,7 +62,7 @@ def _combined_input(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None
             raise FormatError(None, f"public input {i}", "an integer in [0, r)", _shown(value))
     for name, point, group in (("A", proof.a, Group.G1), ("B", proof.b, Group.G2), ("C", proof.c, Group.G1)):
         _check_point(vk, f"proof point {name}", point, group)
-    return combine(vk.ic, [1, *public])
+    return public
 
 
 def _check_point(vk: VerifyingKey, name: str, point: Point, group: Group) -> None:
