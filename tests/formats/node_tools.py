@@ -18,7 +18,7 @@ def run(script: Path, *arguments: object, stdin: str = "") -> str:
     if node is None:
         pytest.skip("node is not installed")
     if not (NODE / "node_modules").is_dir():
-        pytest.skip("tests/node is not set up: run `npm ci --prefix tests/node`")
+        pytest.skip("snarkjs is not installed (npm ci --prefix tests/node)")
     command = [node, str(script), *map(str, arguments)]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
