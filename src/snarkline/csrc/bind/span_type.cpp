@@ -125,7 +125,7 @@ PyObject* span_enter(PyObject* object, PyObject*) {
   thread_local bool named = false;
   if (!named) keep_thread_name();
   named = true;
-  span_context_set(self->own);
+  span_enter(self->own);
   self->record->begin = moment_at_begin();
   return Py_NewRef(object);
 }

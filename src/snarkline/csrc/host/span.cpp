@@ -217,9 +217,11 @@ SpanContext span_context() {
   return {newest, newest};
 }
 
-SpanContext span_context_set(SpanContext context) {
-  own_log();  // the sampler looks at threads that have one
-  return std::exchange(state.context, context);
+SpanContext span_context_set(SpanContext context) { return std::exchange(state.context, context); }
+
+SpanContext span_enter(SpanContext context) {
+  own_log();
+  return span_context_set(context);
 }
 
 void span_write(const SpanRecord& record) {
@@ -301,7 +303,7 @@ std::uint64_t native_span_open(const char* name, std::size_t length) {
   record.kind = SpanKind::native;
   record.name = intern_span_name(name, length);
   state.open.push_back(record);
-  span_context_set({record.id, record.root});
+  span_enter({record.id, record.root});
   state.open.back().begin = moment_at_begin();
   return record.id;
 }

@@ -79,6 +79,7 @@ std::string span_name(std::uint32_t name);
 // The open span of the calling thread; {0, 0} if spans are off or none is open and no timeline either.
 SpanContext span_context();
 SpanContext span_context_set(SpanContext context);  // returns the one before
+SpanContext span_enter(SpanContext context);        // the same, and the sampler looks at this thread from here on
 
 void span_write(const SpanRecord& record);
 std::vector<std::int32_t> span_threads();  // living threads that have had a span open
