@@ -89,7 +89,7 @@ struct Field {
     Field c = a;
     const u64 mask = 0 - sub_in_place(c.v, b.v);
     Int<N> m{};
-    SNL_UNROLL
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) m.limb[i] = modulus.limb[i] & mask;
     add_in_place(c.v, m);
     return c;
@@ -108,21 +108,21 @@ struct Field {
     }
 #endif
     u64 t[N + 1] = {};
-    SNL_UNROLL
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) {
       u64 carry = 0;
-      SNL_UNROLL
+      SNL_UNROLL_WORDS
       for (int j = 0; j < N; j++) t[j] = mul_add(t[j], a.v.limb[j], b.v.limb[i], carry);
       t[N] = carry;
       const u64 m = t[0] * inv;
       carry = 0;
       mul_add(t[0], m, modulus.limb[0], carry);
-      SNL_UNROLL
+      SNL_UNROLL_WORDS
       for (int j = 1; j < N; j++) t[j - 1] = mul_add(t[j], m, modulus.limb[j], carry);
       t[N - 1] = t[N] + carry;
     }
     Field c{};
-    SNL_UNROLL
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) c.v.limb[i] = t[i];
     reduce_once(c.v);
     return c;
@@ -167,7 +167,7 @@ struct Field {
   SNL_HD static constexpr void reduce_once(Int<N>& a) {
     Int<N> t = a;
     const u64 mask = 0 - sub_in_place(t, modulus);
-    SNL_UNROLL
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) a.limb[i] = (a.limb[i] & mask) | (t.limb[i] & ~mask);
   }
 };
