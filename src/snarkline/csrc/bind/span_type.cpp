@@ -2,7 +2,10 @@
 // less than a Python object with an __init__.
 #include "span_type.h"
 
+#include <structmember.h>
 #include <unistd.h>
+
+#include <cstddef>
 
 #include "../host/span.h"
 
@@ -11,11 +14,15 @@ namespace snarkline {
 namespace {
 
 struct SpanObject {
-  PyObject_HEAD PyObject *name, *bytes, *items;  // str, int or None, int or None
-  PyObject* attributes;                          // dict, null while there are none
-  PyObject* token;                               // of the context variable, while open
-  PyObject* watch;                               // code object whose return is the last statement; null
-  SpanRecord* record;                            // while open and recorded
+  // clang-format off
+  PyObject_HEAD
+      // clang-format on
+      vectorcallfunc vectorcall;
+  PyObject *name, *bytes, *items;  // str, int or None, int or None
+  PyObject* attributes;            // dict, null while there are none
+  PyObject* token;                 // of the context variable, while open
+  PyObject* watch;                 // code object whose return is the last statement; null
+  SpanRecord* record;              // while open and recorded
   SpanContext own, parent;
   SpanKind kind;
 };
@@ -33,6 +40,8 @@ constexpr int max_spare = 16;
 SpanObject* spare[max_spare];
 int n_spare = 0;
 
+PyObject* span_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords);
+
 SpanObject* new_span(PyObject* name) {
   SpanObject* self = nullptr;
   if (n_spare) {
@@ -42,6 +51,7 @@ SpanObject* new_span(PyObject* name) {
     self = PyObject_GC_New(SpanObject, span_type);
     if (!self) return nullptr;
   }
+  self->vectorcall = span_call;
   self->name = Py_NewRef(name);
   self->bytes = Py_NewRef(Py_None);
   self->items = Py_NewRef(Py_None);
@@ -100,7 +110,7 @@ void keep_thread_name() {
   Py_XDECREF(id);
 }
 
-PyObject* span_enter(PyObject* object, PyObject*) {
+PyObject* enter(PyObject* object) {
   SpanObject* self = as_span(object);
   const bool timeline = self->kind == SpanKind::timeline;
   if (!spans_enabled() && !timeline) return Py_NewRef(object);
@@ -140,7 +150,7 @@ std::int64_t amount(PyObject* value) {
 }
 
 void keep_details(SpanObject* self, PyObject* error) {
-  const bool failed = error && PyType_Check(error);
+  const bool failed = PyType_Check(error);
   if (!failed && !(self->attributes && PyDict_GET_SIZE(self->attributes))) return;
   const char* name = failed ? reinterpret_cast<PyTypeObject*>(error)->tp_name : nullptr;
   PyObject* id = PyLong_FromUnsignedLongLong(self->own.id);
@@ -150,7 +160,7 @@ void keep_details(SpanObject* self, PyObject* error) {
   Py_XDECREF(pair);
 }
 
-PyObject* span_exit(PyObject* object, PyObject* const* args, Py_ssize_t n) {
+PyObject* leave(PyObject* object, PyObject* error) {
   SpanObject* self = as_span(object);
   if (!self->record) Py_RETURN_FALSE;
   SpanRecord& record = *self->record;
@@ -161,7 +171,7 @@ PyObject* span_exit(PyObject* object, PyObject* const* args, Py_ssize_t n) {
   }
   record.bytes = amount(self->bytes);
   record.items = amount(self->items);
-  keep_details(self, n > 0 ? args[0] : nullptr);
+  keep_details(self, error);
   span_write(record);
   if (self->kind == SpanKind::timeline) root_close(self->own.id);
   span_context_set(self->parent);
@@ -184,12 +194,33 @@ PyObject* span_last_statement(PyObject* object, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* span_call(PyObject* self, PyObject* args, PyObject* keywords) {
-  if (PyTuple_GET_SIZE(args) != 1 || (keywords && PyDict_GET_SIZE(keywords)) || !decorator) {
-    PyErr_SetString(PyExc_TypeError, "span(...)(function) decorates one function");
-    return nullptr;
-  }
-  return PyObject_CallFunctionObjArgs(decorator, self, PyTuple_GET_ITEM(args, 0), nullptr);
+// `with` looks up __enter__ and __exit__ as bound methods, and making those two objects costs more than all the rest of
+// a span that is off. So a span is its own bound method: the number of arguments tells entering (0), decorating (1) and
+// leaving (3) apart.
+PyObject* span_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
+  const Py_ssize_t n = keywords ? -1 : PyVectorcall_NARGS(flags);
+  if (n == 0) return enter(self);
+  if (n == 3) return leave(self, args[0]);
+  if (n == 1) return PyObject_CallFunctionObjArgs(decorator, self, args[0], nullptr);
+  PyErr_SetString(PyExc_TypeError, "span(...)(function) decorates one function");
+  return nullptr;
+}
+
+PyObject* get_self(PyObject*, PyObject* instance, PyObject* type) { return Py_NewRef(instance ? instance : type); }
+
+PyType_Slot own_method_slots[] = {{Py_tp_descr_get, reinterpret_cast<void*>(get_self)}, {0, nullptr}};
+PyType_Spec own_method_spec = {"snarkline.trace.own_method", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, own_method_slots};
+
+// Puts __enter__ and __exit__ into the type.
+bool add_with_methods(PyTypeObject* type) {
+  PyObject* method_type = PyType_FromSpec(&own_method_spec);
+  PyObject* method = method_type ? PyObject_CallNoArgs(method_type) : nullptr;
+  const bool done = method && PyDict_SetItemString(type->tp_dict, "__enter__", method) == 0 &&
+                    PyDict_SetItemString(type->tp_dict, "__exit__", method) == 0;
+  PyType_Modified(type);
+  Py_XDECREF(method);
+  Py_XDECREF(method_type);
+  return done;
 }
 
 PyObject* span_repr(PyObject* self) { return PyUnicode_FromFormat("span(%R)", as_span(self)->name); }
@@ -250,12 +281,9 @@ int set_items(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
-PyMethodDef methods[] = {
-    {"__enter__", span_enter, METH_NOARGS, nullptr},
-    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(span_exit)), METH_FASTCALL, nullptr},
-    {"last_statement", span_last_statement, METH_NOARGS,
-     "Says that the work is done and only teardown follows until the span ends."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"last_statement", span_last_statement, METH_NOARGS,
+                          "Says that the work is done and only teardown follows until the span ends."},
+                         {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {{"name", get_name, nullptr, nullptr, nullptr},
                             {"id", get_id, nullptr, "0 until it is recorded.", nullptr},
@@ -267,6 +295,9 @@ PyGetSetDef properties[] = {{"name", get_name, nullptr, nullptr, nullptr},
                             {"attributes", get_attributes, nullptr, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(SpanObject, vectorcall), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+
 const char* doc =
     "span(name, *, bytes=None, items=None, **attributes)\n\n"
     "A named piece of work: a context manager and a decorator. `bytes` and `items` say how much was worked on; "
@@ -274,7 +305,8 @@ const char* doc =
     "keywords are kept as attributes. All three can be set until the span ends.";
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
-                       {Py_tp_call, reinterpret_cast<void*>(span_call)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_members, members},
                        {Py_tp_repr, reinterpret_cast<void*>(span_repr)},
                        {Py_tp_traverse, reinterpret_cast<void*>(span_traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(span_clear)},
@@ -283,9 +315,10 @@ PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
                        {Py_tp_getset, properties},
                        {0, nullptr}};
 
-PyType_Spec spec = {
-    "snarkline.trace.span", sizeof(SpanObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec spec = {"snarkline.trace.span", sizeof(SpanObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 
@@ -297,7 +330,7 @@ PyObject* make_span_type() {
   current_span = PyContextVar_New("snarkline_span", nullptr);
   details = PyDict_New();
   thread_names = PyDict_New();
-  return current_span && details && thread_names ? type : nullptr;
+  return current_span && details && thread_names && add_with_methods(span_type) ? type : nullptr;
 }
 
 void set_span_decorator(PyObject* function) { Py_XSETREF(decorator, Py_NewRef(function)); }
