@@ -142,6 +142,12 @@ def test_unknown_and_missing_backends() -> None:
         Prover(key, backend="quantum")
 
 
+@pytest.mark.parametrize("threads", [0, -1, 1025, 10**9])
+def test_number_of_threads(threads: int) -> None:
+    with pytest.raises(InputError, match=f"1 to 1024, found {threads}"):
+        Prover(development_key("multiplier", BN254), threads=threads)
+
+
 def test_closed_prover_refuses() -> None:
     prover = multiplier_prover()
     pending = prover.start(MULTIPLIER.witness(BN254))

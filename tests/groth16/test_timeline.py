@@ -33,7 +33,7 @@ def test_named_spans_own_the_proof(log_n: int) -> None:
 
 
 def test_later_proofs_map_nothing() -> None:
-    r1cs, witness = chain(BN254, (1 << 12) - 2)
+    r1cs, witness = chain(BN254, (1 << 10) - 2)
     with Prover(quiet_setup(r1cs), r1cs=r1cs) as prover:
         prover.prove(witness)
         prover.prove(witness)
@@ -47,14 +47,14 @@ def test_later_proofs_map_nothing() -> None:
 
 
 def test_vectors_of_a_proof_are_wiped() -> None:
-    r1cs, witness = chain(BN254, (1 << 12) - 2)
+    r1cs, witness = chain(BN254, (1 << 10) - 2)
     with Prover(quiet_setup(r1cs), release="detached") as prover:
         prover.prove(witness)
         gc.collect()
         assert prover.arena.drain(5)
         stats = prover.arena.stats()
     # a, b and c, of which h is one.
-    assert stats.wiped_bytes >= 3 * 32 << 12
+    assert stats.wiped_bytes >= 3 * 32 << 10
 
 
 @pytest.mark.parametrize("release", Release)

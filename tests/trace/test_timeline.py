@@ -4,11 +4,11 @@ import asyncio
 import json
 import threading
 
-from snarkline.trace import Timeline, follow, span
+from snarkline.trace import Span, Timeline, follow, span
 
 
-def by_name(timeline: Timeline) -> dict[str, list]:
-    found: dict[str, list] = {}
+def by_name(timeline: Timeline) -> dict[str, list[Span]]:
+    found: dict[str, list[Span]] = {}
     for s in timeline.spans:
         found.setdefault(s.name, []).append(s)
     return found
@@ -21,7 +21,7 @@ def test_spans_nest_and_keep_what_they_were_told() -> None:
         outer.bytes = 96
     spans = by_name(timeline)
     (outer_span,), (inner,) = spans["outer"], spans["inner"]
-    assert inner.parent == outer_span.id and outer_span.parent == 0
+    assert inner.parent == outer_span.id and outer_span.parent == timeline.root.id
     assert (outer_span.bytes, outer_span.items, outer_span.attributes) == (96, 3, {"form": "affine"})
     assert outer_span.start_ns <= inner.start_ns <= inner.end_ns <= outer_span.end_ns
 
@@ -33,7 +33,7 @@ def test_nothing_is_kept_outside_a_timeline() -> None:
         pass
     with span("after"):
         pass
-    assert timeline.spans == []
+    assert timeline.spans == [timeline.root]
 
 
 def test_decorated_functions_and_coroutines() -> None:
@@ -86,7 +86,7 @@ def test_threads_attach_to_the_timeline_and_followed_ones_to_the_span() -> None:
             thread.join()
     spans = by_name(timeline)
     plain, followed = spans["work"]
-    assert plain.parent == 0 and followed.parent == spans["outer"][0].id
+    assert plain.parent == timeline.root.id and followed.parent == spans["outer"][0].id
     assert plain.thread != spans["outer"][0].thread
 
 
@@ -97,7 +97,7 @@ def test_errors_are_named_and_pass() -> None:
                 raise KeyError("x")
         except KeyError:
             pass
-    assert timeline.spans[0].error == "KeyError"
+    assert by_name(timeline)["bad"][0].error == "KeyError"
 
 
 def test_json_round_trip() -> None:

@@ -85,7 +85,8 @@ class Prover:
                 if violation is not None:
                     raise violation.error()
             sums = prove.start(self._backend, self.key, self._matrices, witness.values)
-            return Pending(self, witness, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
+            public = witness.public(self.key.n_public)
+            return Pending(self, witness, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -146,11 +147,16 @@ class Prover:
 class Pending:
     """A proof whose sums are known: what is left can overlap the next proof."""
 
-    def __init__(self, prover: Prover, witness: Witness, sums: prove.Sums, blinding: tuple[int, int]) -> None:
-        self._prover = prover
-        self._witness = witness
-        self._sums = sums
-        self._blinding = blinding
+    def __init__(
+        self,
+        prover: Prover,
+        witness: Witness,
+        public: tuple[int, ...],
+        sums: prove.Sums,
+        blinding: tuple[int, int],
+    ) -> None:
+        self._prover, self._witness, self._public = prover, witness, public
+        self._sums, self._blinding = sums, blinding
 
     def finish(self) -> Proof:
         """Blind, assemble and verify.
@@ -160,8 +166,7 @@ class Pending:
         """
         prover = self._prover
         with prover._in_use(), span("finish"):
-            public = self._witness.public(prover.key.n_public)
-            proof = prove.assemble(prover._backend, prover.key, self._sums, public, *self._blinding)
+            proof = prove.assemble(prover._backend, prover.key, self._sums, self._public, *self._blinding)
             with span("self-check"):
                 try:
                     sound = verify(prover.key.verifying_key, proof)

@@ -6,7 +6,9 @@ with KeyboardInterrupt soon after Ctrl-C (outputs are then undefined). Outputs a
 form, infinity all zero.
 """
 
-from typing import Any
+from collections.abc import Callable
+from types import CodeType, TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ U64 = NDArray[np.uint64]
 U32 = NDArray[np.uint32]
 U8 = NDArray[np.uint8]
 Csr = tuple[U64, U32, U32]
+F = TypeVar("F", bound=Callable[..., Any])
 
 def curve_facts(curve: str) -> dict[str, Any]: ...
 def instruction_sets() -> list[str]:
@@ -135,15 +138,7 @@ class MapProbe:
         """(begin, duration) of every round, nanoseconds of CLOCK_MONOTONIC."""
 
 def standin_call(
-    arena: Arena,
-    way: str,
-    clear: str,
-    secret: bool,
-    n_bytes: int,
-    vectors: int,
-    work_s: float,
-    threads: int,
-    keep: bool,
+    arena: Arena, way: str, clear: str, n_bytes: int, vectors: int, work_s: float, threads: int, keep: bool
 ) -> tuple[int, int, int, KeptVectors]:
     """Fills vectors, works, clears them as told (nothing, size, capacity), and destroys them on return unless they are
     kept. When it was entered, had done its work, and began to return: nanoseconds of CLOCK_MONOTONIC."""
@@ -170,3 +165,59 @@ def gather_constraints(
     threads: int, data: U8, n_columns: int, a: Csr, b: Csr, c: Csr
 ) -> tuple[U64, tuple[str, int, int, int, int]]:
     """Fills column and value; fault: column."""
+
+# Spans (csrc/host/span.h). Times are CLOCK_MONOTONIC nanoseconds; moments and samples are tuples in the order of
+# snarkline.trace.model.
+
+class span:
+    """A named piece of work: a context manager and a decorator.
+
+    `bytes` and `items` say how much was worked on; further keywords are kept as attributes. All three can be set until
+    the span ends.
+    """
+
+    bytes: int | None
+    items: int | None
+    watch: CodeType | None
+    def __init__(self, name: str, *, bytes: int | None = None, items: int | None = None, **attributes: Any) -> None: ...
+    def __enter__(self) -> span: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def __call__(self, function: F, /) -> F: ...
+    def last_statement(self) -> None:
+        """Says that the work is done and only teardown follows until the span ends."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def attributes(self) -> dict[str, Any]: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def root(self) -> int:
+        """Id of its timeline's own span."""
+
+    @property
+    def is_open(self) -> bool:
+        """Entered, and recorded."""
+
+def set_span_decorator(function: Callable[..., Any]) -> None: ...
+def timeline_span(name: str) -> span: ...
+def open_span() -> span | None: ...
+def span_details() -> dict[int, Any]:
+    """{id of a finished span: (attributes or None, error name or None)}, the live dict."""
+
+def span_thread_names() -> dict[int, str]: ...
+def next_span_id() -> int: ...
+def spans_drain(root: int, heir: int) -> list[tuple[Any, ...]]: ...
+def spans_active() -> int: ...
+def spans_dropped() -> int: ...
+def spans_forget() -> None: ...
+def counters_sample() -> None: ...
+def counter_samples(since_ns: int) -> list[tuple[int, int | None, int, int]]: ...
+def wait_samples(since_ns: int) -> list[tuple[int, int, int, int, int]]: ...
+def sampler_start(period_ns: int) -> None: ...
+def sampler_stop() -> None: ...
+def resident_bytes() -> int: ...
+def promote_trace_symbols() -> bool: ...

@@ -5,11 +5,13 @@
         s.attributes["form"] = "montgomery"
 
     @span("prove")
-    def prove(key, witness): ...        # also async functions and generators' first call
+    def prove(key, witness): ...        # functions, coroutines and generators
 
 A span is recorded while a `Timeline` is open and costs next to nothing otherwise. Its parent is the span that is open
-in the same context (contextvars), so asyncio tasks are followed. A thread starts with an empty context: its spans go
-to the timeline that is open in the process, below its root; `follow` hands the parent to the thread instead.
+in the same context (contextvars), so asyncio tasks are followed. A thread starts with an empty context: its spans hang
+below the root of the timeline that was opened last; `follow` hands a thread the open span instead.
+
+A decorated function's span has its teardown marked (`trace.teardown`): the time in which its locals are destroyed.
 """
 
 from __future__ import annotations
@@ -17,93 +19,23 @@ from __future__ import annotations
 import contextvars
 import functools
 import inspect
-import resource
-import threading
-import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, ParamSpec, TypeVar, cast
+
+from snarkline.native import core
+
+from .teardown import watch_return
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
-_current: contextvars.ContextVar[span | None] = contextvars.ContextVar("snarkline_span", default=None)
-
-
-class Recorder:
-    """Where finished spans go: the open timelines of the process, innermost last."""
-
-    def __init__(self) -> None:
-        self.sinks: list[Callable[[span], None]] = []
-        self.count = 0
-
-
-RECORDER = Recorder()
-
-
-class span:
-    """A named piece of work: a context manager and a decorator.
-
-    `bytes` and `items` say how much was worked on; further keywords are kept as attributes. All three can be set
-    until the span ends.
-    """
-
-    __slots__ = ("attributes", "begin", "bytes", "end", "error", "id", "items", "name", "parent", "thread", "token")
-
-    def __init__(self, name: str, *, bytes: int | None = None, items: int | None = None, **attributes: Any) -> None:
-        self.name = name
-        self.bytes = bytes
-        self.items = items
-        self.attributes = attributes
-        self.token: contextvars.Token[span | None] | None = None
-
-    def __enter__(self) -> span:
-        if RECORDER.sinks:
-            parent = _current.get()
-            RECORDER.count += 1
-            self.id = RECORDER.count
-            self.parent = 0 if parent is None else parent.id
-            self.thread = threading.get_native_id()
-            self.error: str | None = None
-            self.token = _current.set(self)
-            self.begin = _moment()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.token is not None:
-            self.end = _moment()
-            _current.reset(self.token)
-            self.token = None
-            self.error = None if kind is None else kind.__name__
-            for sink in RECORDER.sinks:
-                sink(self)
-
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Each call of `function` is a span of this name."""
-        name, size, items, attributes = self.name, self.bytes, self.items, self.attributes
-
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            with span(name, bytes=size, items=items, **attributes):
-                return function(*args, **kwargs)
-
-        @functools.wraps(function)
-        async def call_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-            with span(name, bytes=size, items=items, **attributes):
-                return await cast(Any, function(*args, **kwargs))
-
-        return cast(Callable[P, R], call_async) if inspect.iscoroutinefunction(function) else call
-
-
-def _moment() -> tuple[int, resource.struct_rusage]:
-    return time.monotonic_ns(), resource.getrusage(resource.RUSAGE_THREAD)
+span = core.span
 
 
 def current_span() -> span | None:
     """The span that is open in this context, None if there is none."""
-    return _current.get()
+    return core.open_span()
 
 
 def follow(function: Callable[P, R]) -> Callable[P, R]:
@@ -115,3 +47,98 @@ def follow(function: Callable[P, R]) -> Callable[P, R]:
         return context.copy().run(function, *args, **kwargs)
 
     return call
+
+
+def decorate(pattern: span, function: F) -> F:
+    """Each call of `function` is a span like `pattern`; each resumption, where it is a generator."""
+    if inspect.isasyncgenfunction(function):
+        wrapper: Any = _async_generator(pattern, function)
+    elif inspect.isgeneratorfunction(function):
+        wrapper = _generator(pattern, function)
+    elif inspect.iscoroutinefunction(function):
+        wrapper = _coroutine(pattern, function)
+    else:
+        wrapper = _call(pattern, function)
+    return cast(F, functools.wraps(function)(wrapper))
+
+
+def _fresh(pattern: span) -> span:
+    return span(pattern.name, bytes=pattern.bytes, items=pattern.items, **pattern.attributes)
+
+
+def _call(pattern: span, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _fresh(pattern) as s:
+            watch_return(s, function)
+            result = function(*args, **kwargs)
+            del args, kwargs  # arguments that die with the call die inside its span
+        return result
+
+    return call
+
+
+def _coroutine(pattern: span, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        with _fresh(pattern) as s:
+            watch_return(s, function)
+            result = await function(*args, **kwargs)
+            del args, kwargs
+        return result
+
+    return call
+
+
+def _generator(pattern: span, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator shares its caller's context, so a span may not stay open while it is suspended."""
+
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        inner = function(*args, **kwargs)
+        del args, kwargs
+        resume, value = inner.send, None
+        while True:
+            with _fresh(pattern) as s:
+                watch_return(s, function)
+                try:
+                    item = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                value = yield item
+                resume = inner.send
+            except GeneratorExit:
+                with _fresh(pattern):
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, value = inner.throw, error
+
+    return call
+
+
+def _async_generator(pattern: span, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inner = function(*args, **kwargs)
+        del args, kwargs
+        resume, value = inner.asend, None
+        while True:
+            with _fresh(pattern) as s:
+                watch_return(s, function)
+                try:
+                    item = await resume(value)
+                except StopAsyncIteration:
+                    return
+            try:
+                value = yield item
+                resume = inner.asend
+            except GeneratorExit:
+                with _fresh(pattern):
+                    await inner.aclose()
+                raise
+            except BaseException as error:
+                resume, value = inner.athrow, error
+
+    return call
+
+
+core.set_span_decorator(decorate)
+core.promote_trace_symbols()

@@ -3,119 +3,200 @@
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import asdict, dataclass, field
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .span import RECORDER, span
+from snarkline.errors import FormatError
+from snarkline.native import core
 
+from .device import resolve_device_spans
+from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample
+from .teardown import BOUNDARY, code_of
 
-@dataclass(frozen=True)
-class Span:
-    """A finished span. Moments are CLOCK_MONOTONIC nanoseconds; CPU, faults and switches are its thread's."""
-
-    id: int
-    parent: int
-    name: str
-    thread: int
-    start_ns: int
-    end_ns: int
-    user_ns: int = 0
-    system_ns: int = 0
-    faults: int = 0
-    switches: int = 0
-    bytes: int | None = None
-    items: int | None = None
-    error: str | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def wall_s(self) -> float:
-        return (self.end_ns - self.start_ns) * 1e-9
+FORMAT = "snarkline-timeline-1"
 
 
 class Timeline:
     """Spans of everything that runs while the timeline is open, in every thread of the process.
 
-    with Timeline("prove") as timeline:
-        ...
-    print(timeline.report())
+        with Timeline("prove", calls=["app:gpu_prove"]) as timeline:
+            ...
+        print(timeline.report())
+
+    `calls` names functions (or "module:name") whose calls become spans, with their teardown, without change to their
+    code. `sample_ms` is the period of a native thread that looks at what the traced threads wait for and at the
+    counters (0: no such thread). With `boundary=False` no teardown is marked and no hook of the interpreter is used.
+
+    Timelines nest: the spans of an inner one are the outer one's as well. A span that is still open in another thread
+    when its timeline ends is not in it.
     """
 
-    def __init__(self, name: str = "timeline") -> None:
+    def __init__(
+        self,
+        name: str = "timeline",
+        *,
+        calls: Iterable[Callable[..., Any] | str] = (),
+        sample_ms: float = 5.0,
+        boundary: bool = True,
+    ) -> None:
         self.name = name
         self.spans: list[Span] = []
-        self.start_ns = self.end_ns = 0
+        self.counters: list[CounterSample] = []
+        self.waits: list[WaitSample] = []
+        self.releases: list[Release] = []
+        self.threads: dict[int, str] = {}
+        self.dropped = 0
+        self._calls = [code_of(call) for call in calls]
+        self._sample_ns = int(sample_ms * 1e6)
+        self._boundary = boundary
+        self._root: core.span | None = None
 
     def __enter__(self) -> Timeline:
-        self.start_ns = time.monotonic_ns()
-        RECORDER.sinks.append(self._take)
+        if core.spans_active() == 0:
+            core.spans_forget()
+            core.span_details().clear()
+        self._pid = os.getpid()
+        self._root = core.timeline_span(self.name)
+        self._root.__enter__()
+        core.counters_sample()
+        if self._sample_ns:
+            core.sampler_start(self._sample_ns)
+        if self._boundary:
+            BOUNDARY.open(self._calls)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        RECORDER.sinks.remove(self._take)
-        self.end_ns = time.monotonic_ns()
-        self.spans.sort(key=lambda s: s.start_ns)
+        root = self._root
+        assert root is not None
+        self._root = None
+        if os.getpid() != self._pid:
+            return  # a forked child leaves its parent's timeline
+        if self._boundary:
+            BOUNDARY.close()
+        root.__exit__(kind, error, trace)
+        if self._sample_ns:
+            core.sampler_stop()
+        self._collect(root)
 
-    def _take(self, s: span) -> None:
-        (t0, r0), (t1, r1) = s.begin, s.end
-        self.spans.append(
-            Span(
-                id=s.id,
-                parent=s.parent,
-                name=s.name,
-                thread=s.thread,
-                start_ns=t0,
-                end_ns=t1,
-                user_ns=int((r1.ru_utime - r0.ru_utime) * 1e9),
-                system_ns=int((r1.ru_stime - r0.ru_stime) * 1e9),
-                faults=r1.ru_minflt + r1.ru_majflt - r0.ru_minflt - r0.ru_majflt,
-                switches=r1.ru_nvcsw + r1.ru_nivcsw - r0.ru_nvcsw - r0.ru_nivcsw,
-                bytes=s.bytes,
-                items=s.items,
-                error=s.error,
-                attributes=dict(s.attributes),
+    def _collect(self, root: core.span) -> None:
+        outer = core.open_span()
+        heir = outer.root if outer is not None else 0
+        details = core.span_details()
+        for record in core.spans_drain(root.id, heir):
+            ident, parent, name, thread, kind, begin, last, end, rss_last, rss_end, size, items = record
+            attributes, error = (details.get(ident) if heir else details.pop(ident, None)) or (None, None)
+            self.spans.append(
+                Span(
+                    id=ident,
+                    parent=parent if ident != root.id else 0,
+                    name=name,
+                    thread=thread,
+                    kind=KINDS[kind],
+                    begin=Moment(*begin),
+                    end=Moment(*end),
+                    last=Moment(*last) if last else None,
+                    rss_last=rss_last,
+                    rss_end=rss_end,
+                    bytes=size,
+                    items=items,
+                    error=error,
+                    attributes=dict(attributes or {}),
+                )
             )
-        )
+        self.spans += resolve_device_spans(details, root.id, heir)
+        self.spans.sort(key=lambda s: (s.begin.ns, -s.end.ns))
+        begin_ns = self.root.begin.ns
+        self.counters = [CounterSample(*c) for c in core.counter_samples(begin_ns)]
+        self.waits = [WaitSample(*w) for w in core.wait_samples(begin_ns)]
+        self.dropped = core.spans_dropped()
+        names = core.span_thread_names()
+        for thread_id in {s.thread for s in self.spans if s.kind != "device"}:
+            self.threads[thread_id] = names.get(thread_id, f"thread {thread_id}")
+
+    @property
+    def root(self) -> Span:
+        """The span of the timeline itself, the ancestor of the others. Only after the timeline has ended."""
+        for s in self.spans:
+            if s.parent == 0 and s.kind == "timeline":
+                return s
+        raise RuntimeError("the timeline has not ended yet")
 
     @property
     def wall_s(self) -> float:
-        return (self.end_ns - self.start_ns) * 1e-9
+        return self.root.wall_s
+
+    def children(self) -> dict[int, list[Span]]:
+        """Spans by the id of their parent, in order of their beginning. A span whose parent is absent is the root's."""
+        known = {s.id for s in self.spans}
+        found: dict[int, list[Span]] = {}
+        for s in self.spans:
+            if s is not self.root:
+                found.setdefault(s.parent if s.parent in known else self.root.id, []).append(s)
+        return found
 
     def report(self) -> str:
-        """The spans as a table, children below their parents."""
-        lines = [f"{self.name:<40} {self.wall_s:9.3f} s"]
-        self._lines(0, 1, lines)
-        return "\n".join(lines)
+        """The spans as a table, children below their parents, with teardown, gaps and their likely causes."""
+        from .report import render
 
-    def _lines(self, parent: int, depth: int, lines: list[str]) -> None:
-        known = {s.id for s in self.spans}
-        for s in self.spans:
-            if s.parent == parent or (parent == 0 and s.parent not in known):
-                label = "  " * depth + s.name
-                lines.append(f"{label:<40} {s.wall_s:9.3f} s  {100 * s.wall_s / max(self.wall_s, 1e-9):5.1f} %")
-                self._lines(s.id, depth + 1, lines)
+        return render(self)
 
     def to_json(self) -> dict[str, Any]:
         """The timeline as JSON-ready values; `from_json` reads them back."""
         return {
+            "format": FORMAT,
             "name": self.name,
-            "start_ns": self.start_ns,
-            "end_ns": self.end_ns,
-            "spans": [asdict(s) for s in self.spans],
+            "threads": {str(k): v for k, v in self.threads.items()},
+            "dropped": self.dropped,
+            "spans": [s.to_json() for s in self.spans],
+            "counters": [list(c) for c in self.counters],
+            "waits": [list(w) for w in self.waits],
+            "releases": [list(r) for r in self.releases],
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Timeline:
-        timeline = cls(data["name"])
-        timeline.start_ns, timeline.end_ns = data["start_ns"], data["end_ns"]
-        timeline.spans = [Span(**s) for s in data["spans"]]
+    def from_json(cls, data: dict[str, Any], path: str | Path | None = None) -> Timeline:
+        """Raises FormatError, naming `path`, for data that `to_json` did not make."""
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        if found != FORMAT:
+            raise FormatError(path, "format", FORMAT, found)
+        try:
+            timeline = cls(data["name"])
+            timeline.threads = {int(k): v for k, v in data["threads"].items()}
+            timeline.dropped = data["dropped"]
+            timeline.spans = [Span.from_json(s) for s in data["spans"]]
+            timeline.counters = [CounterSample(*c) for c in data["counters"]]
+            timeline.waits = [WaitSample(*w) for w in data["waits"]]
+            timeline.releases = [Release(*r) for r in data["releases"]]
+            assert timeline.root
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise FormatError(path, "timeline", FORMAT, f"{type(error).__name__}: {error}") from error
         return timeline
 
     def save(self, path: str | Path) -> None:
-        """Writes the timeline as JSON."""
-        Path(path).write_text(json.dumps(self.to_json()), encoding="utf-8")
+        """Writes the timeline: `.html` a page, `.trace.json` Perfetto's format, else JSON that `load` reads."""
+        path = Path(path)
+        if path.suffix == ".html":
+            from .page import page
+
+            text = page(self)
+        elif path.name.endswith(".trace.json"):
+            from .perfetto import trace_events
+
+            text = json.dumps(trace_events(self))
+        else:
+            text = json.dumps(self.to_json())
+        path.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Timeline:
+        """Reads what `save` wrote as JSON. Raises FormatError for anything else."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise FormatError(path, "text", "JSON", str(error)) from error
+        return cls.from_json(data, path)

@@ -4,6 +4,12 @@
 
 #include "int.h"
 
+// Fields of 4 and 6 words have assembly for these sets; constants are computed by the portable text in any case.
+#if (SNL_ISA_adx || SNL_ISA_ifma) && defined(__x86_64__)
+#include "x86.h"
+#define SNL_X86 1
+#endif
+
 namespace snarkline {
 inline namespace SNL_ISA {
 
@@ -60,15 +66,30 @@ struct Field {
   SNL_HD constexpr bool is_zero() const { return v.is_zero(); }
 
   SNL_HD friend constexpr Field operator+(const Field& a, const Field& b) {
+#if SNL_X86
+    if (!__builtin_is_constant_evaluated()) {
+      Field c;
+      add_x86<Field>(c.v, a.v, b.v);
+      return c;
+    }
+#endif
     Field c = a;
     add_in_place(c.v, b.v);
     reduce_once(c.v);
     return c;
   }
   SNL_HD friend constexpr Field operator-(const Field& a, const Field& b) {
+#if SNL_X86
+    if (!__builtin_is_constant_evaluated()) {
+      Field c;
+      sub_x86<Field>(c.v, a.v, b.v);
+      return c;
+    }
+#endif
     Field c = a;
     const u64 mask = 0 - sub_in_place(c.v, b.v);
     Int<N> m{};
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) m.limb[i] = modulus.limb[i] & mask;
     add_in_place(c.v, m);
     return c;
@@ -79,23 +100,45 @@ struct Field {
   // Montgomery product, CIOS without the last carry word: Koc, Acar, Kaliski, "Analyzing and comparing Montgomery
   // multiplication algorithms" (1996), section 5, with p < 2^(64 N - 1). In: [0, p); out: [0, p).
   SNL_HD friend constexpr Field operator*(const Field& a, const Field& b) {
+#if SNL_X86
+    if (!__builtin_is_constant_evaluated()) {
+      Field c;
+      mul_x86<Field>(c.v, a.v, b.v);
+      return c;
+    }
+#endif
     u64 t[N + 1] = {};
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) {
       u64 carry = 0;
+      SNL_UNROLL_WORDS
       for (int j = 0; j < N; j++) t[j] = mul_add(t[j], a.v.limb[j], b.v.limb[i], carry);
       t[N] = carry;
       const u64 m = t[0] * inv;
       carry = 0;
       mul_add(t[0], m, modulus.limb[0], carry);
+      SNL_UNROLL_WORDS
       for (int j = 1; j < N; j++) t[j - 1] = mul_add(t[j], m, modulus.limb[j], carry);
       t[N - 1] = t[N] + carry;
     }
     Field c{};
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) c.v.limb[i] = t[i];
     reduce_once(c.v);
     return c;
   }
-  SNL_HD constexpr Field sqr() const { return *this * *this; }
+  SNL_HD constexpr Field sqr() const {
+#if SNL_X86
+    if constexpr (bits <= 64 * N - 2) {
+      if (!__builtin_is_constant_evaluated()) {
+        Field c;
+        sqr_x86<Field>(c.v, v);
+        return c;
+      }
+    }
+#endif
+    return *this * *this;
+  }
 
   SNL_HD constexpr Field& operator+=(const Field& o) { return *this = *this + o; }
   SNL_HD constexpr Field& operator-=(const Field& o) { return *this = *this - o; }
@@ -124,6 +167,7 @@ struct Field {
   SNL_HD static constexpr void reduce_once(Int<N>& a) {
     Int<N> t = a;
     const u64 mask = 0 - sub_in_place(t, modulus);
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) a.limb[i] = (a.limb[i] & mask) | (t.limb[i] & ~mask);
   }
 };

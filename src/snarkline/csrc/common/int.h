@@ -8,6 +8,13 @@
 #define SNL_ISA portable
 #endif
 
+// SNL_UNROLL_WORDS: the loop over the words that follows is unrolled.
+#ifdef __CUDACC__
+#define SNL_UNROLL_WORDS _Pragma("unroll")
+#else
+#define SNL_UNROLL_WORDS _Pragma("GCC unroll 8")
+#endif
+
 // SNL_HD: always inlined. SNL_FN: inlining is left to the compiler (functions of many products).
 #ifdef __CUDACC__
 #define SNL_HD __host__ __device__ __forceinline__
@@ -58,11 +65,13 @@ struct Int {
 
   SNL_HD constexpr bool operator==(const Int& o) const {
     u64 diff = 0;
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) diff |= limb[i] ^ o.limb[i];
     return diff == 0;
   }
   SNL_HD constexpr bool is_zero() const {
     u64 any = 0;
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) any |= limb[i];
     return any == 0;
   }
@@ -89,6 +98,7 @@ SNL_HD constexpr u64 bits_at(const Int<N>& a, int offset, int width) {
 template <int N>
 SNL_HD constexpr u64 add_in_place(Int<N>& a, const Int<N>& b) {
   u64 carry = 0;
+  SNL_UNROLL_WORDS
   for (int i = 0; i < N; i++) a.limb[i] = add_carry(a.limb[i], b.limb[i], carry);
   return carry;
 }
@@ -97,6 +107,7 @@ SNL_HD constexpr u64 add_in_place(Int<N>& a, const Int<N>& b) {
 template <int N>
 SNL_HD constexpr u64 sub_in_place(Int<N>& a, const Int<N>& b) {
   u64 borrow = 0;
+  SNL_UNROLL_WORDS
   for (int i = 0; i < N; i++) a.limb[i] = sub_borrow(a.limb[i], b.limb[i], borrow);
   return borrow;
 }
@@ -110,6 +121,7 @@ SNL_HD constexpr bool less(const Int<N>& a, const Int<N>& b) {
 template <int N>
 SNL_HD constexpr Int<N> shift_right(Int<N> a, int bits) {
   for (; bits > 0; bits--) {
+    SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) a.limb[i] = (a.limb[i] >> 1) | (i + 1 < N ? a.limb[i + 1] << 63 : 0);
   }
   return a;

@@ -29,15 +29,14 @@ class Distinct {
   explicit Distinct(const Element& seed) : seed_(seed), slots_(256, vacant) {}
 
   u32 number(const Element& v) {
-    if (!values.empty() && v == values[last_]) return last_;
     if (2 * values.size() >= slots_.size()) grow();
     usize i = hash(v);
     for (; slots_[i] != vacant; i = (i + 1) & (slots_.size() - 1)) {
-      if (values[slots_[i]] == v) return last_ = slots_[i];
+      if (values[slots_[i]] == v) return slots_[i];
     }
-    slots_[i] = last_ = static_cast<u32>(values.size());
+    slots_[i] = static_cast<u32>(values.size());
     values.push_back(v);
-    return last_;
+    return slots_[i];
   }
 
   std::vector<Element> values;
@@ -63,7 +62,6 @@ class Distinct {
 
   Element seed_;
   std::vector<u32> slots_;
-  u32 last_ = 0;
 };
 
 Element draw_seed() {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "span.h"
+
 namespace snarkline {
 
 void parallel(const Exec& exec, std::size_t n_tasks, const std::function<void(std::size_t)>& task) {
@@ -36,11 +38,16 @@ void parallel(const Exec& exec, std::size_t n_tasks, const std::function<void(st
     }
   };
 
+  const SpanContext spans = span_context();
   std::vector<std::thread> helpers;
   const std::size_t n_helpers = std::min<std::size_t>(std::max(exec.threads, 1u), n_tasks ? n_tasks : 1) - 1;
   helpers.reserve(n_helpers);
   try {
-    for (std::size_t i = 0; i < n_helpers; i++) helpers.emplace_back(work, false);
+    for (std::size_t i = 0; i < n_helpers; i++)
+      helpers.emplace_back([&work, spans] {
+        const SpanFollow follow(spans);
+        work(false);
+      });
   } catch (const std::system_error&) {
     // The system grants no more threads: those that run do the work.
   }

@@ -78,11 +78,26 @@ struct Place {
   void load(Columns* tile) const {
     for (usize i = 0; i < usize{1} << log_rows; i++) tile[i] = Columns::load(data + i * row_stride, lane_stride);
   }
+  // Results of the last pass, in [0, r).
   void store(const Columns* tile) const {
-    for (usize i = 0; i < usize{1} << log_rows; i++) tile[i].store(data + i * row_stride, lane_stride);
+    for (usize i = 0; i < usize{1} << log_rows; i++) {
+      tile[i].store(data + i * row_stride, lane_stride);
+      prefetch(i);
+    }
   }
   void store_loose(const Columns* tile) const {
-    for (usize i = 0; i < usize{1} << log_rows; i++) tile[i].store_loose(data + i * row_stride, lane_stride);
+    for (usize i = 0; i < usize{1} << log_rows; i++) {
+      tile[i].store_loose(data + i * row_stride, lane_stride);
+      prefetch(i);
+    }
+  }
+
+ private:
+  // Asks for row i of the columns that come next: a processor does not foresee accesses a row's length apart.
+  void prefetch(usize i) const {
+    if (row_stride < lane_stride) return;
+    const u64* const next = data + i * row_stride + Columns::width * lane_stride;
+    for (usize limb = 0; limb < Columns::width * lane_stride; limb += 8) __builtin_prefetch(next + limb, 1, 2);
   }
 };
 
@@ -142,7 +157,7 @@ class Passes {
           for (Fr& r : ratio) r *= step;
         }
         u64* const at = data_ + (matrix << level.log_rows) * row + column * limbs;
-        work(tile, Place{at, level.log_rows, row, limbs}, Columns::ratio(ratio));
+        work(tile, Place{at, level.log_rows, row, limbs}, Columns::constants(ratio));
       }
     });
   }
@@ -167,12 +182,6 @@ class Passes {
   TilePool pool_;
 };
 
-Columns::Ratio all_lanes(const Fr& f) {
-  Fr lanes[Columns::width];
-  std::fill(std::begin(lanes), std::end(lanes), f);
-  return Columns::ratio(lanes);
-}
-
 Factors twiddles(const Fr& root, int log_n, int log_rows, Order order) {
   return power_table<Columns>(Fr::one(), power(root, usize{1} << (log_n - log_rows)), log_rows - 1, order);
 }
@@ -189,8 +198,8 @@ void split_columns(Passes& passes, Fr root, Fr first, Fr ratio, const Fr* shift)
       const Fr step = power(*shift, usize{1} << level.log_columns);
       before = power_table<Columns>(Fr::one(), step, level.log_rows, Order::Natural);
     }
-    const auto start = all_lanes(first);
-    passes.columns(level, root, ratio, [&](Columns* tile, const Place& place, const Columns::Ratio& column_ratio) {
+    const auto start = Columns::all_lanes(first);
+    passes.columns(level, root, ratio, [&](Columns* tile, const Place& place, const Columns::Constants& column_ratio) {
       place.load(tile);
       if (shift) scale(tile, level.log_rows, before.data());
       split(tile, level.log_rows, table.data());
@@ -205,18 +214,19 @@ void split_columns(Passes& passes, Fr root, Fr first, Fr ratio, const Fr* shift)
 
 // The same backwards, bit-reversed order to natural. The results are in [0, r).
 void merge_columns(Passes& passes, int log_n, const Fr& root) {
-  const auto one = all_lanes(Fr::one());
+  const auto one = Columns::all_lanes(Fr::one());
   for (usize i = passes.plan().levels.size(); i-- > 0;) {
     const Level& level = passes.plan().levels[i];
     const int log_size = level.log_rows + level.log_columns;
     const Fr level_root = power(root, usize{1} << (log_n - log_size));
     const Factors table = twiddles(level_root, log_size, level.log_rows, Order::Natural);
-    passes.columns(level, level_root, Fr::one(), [&](Columns* tile, const Place& place, const Columns::Ratio& ratio) {
-      place.load(tile);
-      twist(tile, level.log_rows, one, ratio);
-      merge(tile, level.log_rows, table.data(), level.log_rows - 1);
-      i == 0 ? place.store(tile) : place.store_loose(tile);
-    });
+    passes.columns(level, level_root, Fr::one(),
+                   [&](Columns* tile, const Place& place, const Columns::Constants& ratio) {
+                     place.load(tile);
+                     twist(tile, level.log_rows, one, ratio);
+                     merge(tile, level.log_rows, table.data(), level.log_rows - 1);
+                     i == 0 ? place.store(tile) : place.store_loose(tile);
+                   });
   }
 }
 

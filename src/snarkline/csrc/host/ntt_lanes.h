@@ -2,14 +2,16 @@
 // interface that both kinds of `Lanes` have:
 //
 //   Lanes::width                      how many columns
-//   Lanes::Factor, factor(f)          one constant for all lanes, prepared for products
-//   Lanes::Ratio, ratio(f)            `width` constants, one for each lane
+//   Lanes::Factor, factor(f)          one constant for all lanes, prepared for products with many vectors
+//   Lanes::Constants, constants(f)    `width` constants, one for each lane; all_lanes(f): the same for each
+//   Lanes::LaneFactor, prepare(c)     constants prepared likewise
 //   load(p, stride), store(p, stride) lane l from and to the element at p + l * stride
 //   store_loose(p, stride)            for a later load: perhaps not the smallest representative
 //   trim(x), settle(x)                a sum of values to one that can go into a few sums again; into any number
 //   butterflies(u0, v0, f0, u1, v1, f1)      (u, v) = (u + f v, u - f v), twice
 //   butterfly(u, v, f), butterfly(u, v)      once; with f = 1
-//   times(x, factor), times(x, ratio)
+//   times(x, factor), times(c, c)     products of values and of constants
+//   times_twice(x, y, f, g, h)        (x, y) = (f g x, f h y) for lane factors f, g, h
 #pragma once
 
 #include <array>
@@ -26,14 +28,22 @@ namespace ntt {
 // Four columns: a row is two cache lines. Every value is in [0, p).
 template <class F>
 struct Lanes {
+  using Element = F;
   static constexpr usize width = 4;
   using Factor = F;
-  using Ratio = Lanes;
+  using Constants = Lanes;
+  using LaneFactor = Lanes;
 
   F lane[width];
 
   static Factor factor(const F& f) { return f; }
-  static Ratio ratio(const F* f) { return load(f->v.limb, F::N); }
+  static Constants constants(const F* f) { return load(f->v.limb, F::N); }
+  static Constants all_lanes(const F& f) {
+    Constants c;
+    for (F& e : c.lane) e = f;
+    return c;
+  }
+  static const LaneFactor& prepare(const Constants& c) { return c; }
   static Lanes load(const u64* p, usize stride) {
     Lanes x;
     for (usize l = 0; l < width; l++) {
@@ -69,9 +79,13 @@ struct Lanes {
     for (F& e : x.lane) e *= f;
     return x;
   }
-  static Lanes times(Lanes x, const Ratio& r) {
-    for (usize l = 0; l < width; l++) x.lane[l] *= r.lane[l];
+  static Lanes times(Lanes x, const Lanes& c) {
+    for (usize l = 0; l < width; l++) x.lane[l] *= c.lane[l];
     return x;
+  }
+  static void times_twice(Lanes& x, Lanes& y, const Lanes& f, const Lanes& g, const Lanes& h) {
+    x = times(times(x, f), g);
+    y = times(times(y, f), h);
   }
 };
 
@@ -89,6 +103,7 @@ struct Lanes {
 // BN254 and 35 for BLS12-381.
 template <class F>
 struct Lanes {
+  using Element = F;
   static constexpr usize width = 8;
   using V = Field8<F>;
   static constexpr int W = V::W;
@@ -99,8 +114,11 @@ struct Lanes {
   struct Factor {
     u64 f[W], q[W];
   };
+  struct LaneFactor {
+    __m512i f[W], q[W];
+  };
   // Montgomery form of radix 2^260, below 1.1 p.
-  struct Ratio {
+  struct Constants {
     V v;
   };
 
@@ -137,10 +155,31 @@ struct Lanes {
     }
     return out;
   }
-  static Ratio ratio(const F* f) {
+  static Constants constants(const F* f) {
     F wide[width];
     for (usize l = 0; l < width; l++) wide[l] = V::widen(f[l]);
     return {load(wide[0].v.limb, F::N).v};
+  }
+  static Constants all_lanes(const F& f) { return {V::wide(f)}; }
+  SNL_HD static LaneFactor prepare(const Constants& c) {
+    static constexpr auto negative_inverse = derive_negative_inverse();
+    V one = V::zero();
+    one.w[0] = V::splat(1);
+    const V integer = V::canonical(V::mul(c.v, one)), rest = V::canonical(c.v);
+    LaneFactor out;
+    V q = V::zero();
+    SNL_UNROLL for (int i = 0; i < W; i++) {
+      SNL_UNROLL for (int j = 0; i + j < W; j++) {
+        q.w[i + j] = V::lo(q.w[i + j], rest.w[i], V::splat(negative_inverse[j]));
+        if (i + j + 1 < W) q.w[i + j + 1] = V::hi(q.w[i + j + 1], rest.w[i], V::splat(negative_inverse[j]));
+      }
+    }
+    q.normalise();
+    SNL_UNROLL for (int k = 0; k < W; k++) {
+      out.f[k] = integer.w[k];
+      out.q[k] = q.w[k];
+    }
+    return out;
   }
 
   // In memory a value is below 2^256: bound 2.2.
@@ -187,11 +226,14 @@ struct Lanes {
 
   SNL_HD static Lanes settle(const Lanes& x) { return trim({carried(x.v)}); }
 
+  SNL_HD static __m512i word(u64 x) { return V::splat(x); }
+  SNL_HD static __m512i word(__m512i x) { return x; }
+
   // K products t = v f mod p side by side: the chains of one would leave the multipliers idle. Bounds: 35 to 10. Of the
   // product v q only the words from 2^260 up are made: the words below, nine summands at 2^208 and fewer further down,
   // could add less than 9 to the quotient, and what q lacks less than 1. 3 W^2 IFMA.
-  template <int K>
-  SNL_HD static void multiply(__m512i (&t)[K][W], const Lanes* const (&v)[K], const Factor* const (&f)[K]) {
+  template <int K, class AnyFactor>
+  SNL_HD static void multiply(__m512i (&t)[K][W], const Lanes* const (&v)[K], const AnyFactor* const (&f)[K]) {
     __m512i q[K][W], x[K][W];
     SNL_UNROLL for (int n = 0; n < K; n++) {
       SNL_UNROLL for (int k = 0; k < W; k++) {
@@ -207,7 +249,7 @@ struct Lanes {
     SNL_UNROLL for (int i = 0; i < W; i++) {
       SNL_UNROLL for (int j = W - 1 - i; j < W; j++) {
         SNL_UNROLL for (int n = 0; n < K; n++) {
-          const __m512i c = V::splat(f[n]->q[j]);
+          const __m512i c = word(f[n]->q[j]);
           if (i + j >= W) q[n][i + j - W] = V::lo(q[n][i + j - W], x[n][i], c);
           q[n][i + j - W + 1] = V::hi(q[n][i + j - W + 1], x[n][i], c);
         }
@@ -216,7 +258,7 @@ struct Lanes {
     SNL_UNROLL for (int i = 0; i < W; i++) {
       SNL_UNROLL for (int j = 0; i + j < W; j++) {
         SNL_UNROLL for (int n = 0; n < K; n++) {
-          const __m512i c = V::splat(f[n]->f[j]);
+          const __m512i c = word(f[n]->f[j]);
           t[n][i + j] = V::lo(t[n][i + j], x[n][i], c);
           if (i + j + 1 < W) t[n][i + j + 1] = V::hi(t[n][i + j + 1], x[n][i], c);
         }
@@ -251,25 +293,36 @@ struct Lanes {
   // Bounds: v 35; u to u + 10.
   SNL_HD static void butterfly(Lanes& u, Lanes& v, const Factor& f) {
     __m512i t[1][W];
-    multiply<1>(t, {&v}, {&f});
+    multiply<1, Factor>(t, {&v}, {&f});
     sum_difference<10>(u, v, t[0]);
   }
   SNL_HD static void butterflies(Lanes& u0, Lanes& v0, const Factor& f0, Lanes& u1, Lanes& v1, const Factor& f1) {
     __m512i t[2][W];
-    multiply<2>(t, {&v0, &v1}, {&f0, &f1});
+    multiply<2, Factor>(t, {&v0, &v1}, {&f0, &f1});
     sum_difference<10>(u0, v0, t[0]);
     sum_difference<10>(u1, v1, t[1]);
   }
   // Bounds: 35 to 10.
   SNL_HD static Lanes times(Lanes x, const Factor& f) {
     __m512i t[1][W];
-    multiply<1>(t, {&x}, {&f});
-    SNL_UNROLL for (int k = 0; k < W; k++) x.v.w[k] = t[0][k];
+    multiply<1, Factor>(t, {&x}, {&f});
+    set(x, t[0]);
     return x;
   }
-  // Bounds: 30 to 2.
-  SNL_HD static Lanes times(const Lanes& x, const Ratio& r) { return {V::mul(carried(x.v), r.v)}; }
-  SNL_HD static Ratio times(const Ratio& x, const Ratio& r) { return {V::mul(x.v, r.v)}; }
+  // Bounds: 35 to 10.
+  SNL_HD static void times_twice(Lanes& x, Lanes& y, const LaneFactor& f, const LaneFactor& g, const LaneFactor& h) {
+    __m512i t[2][W];
+    multiply<2, LaneFactor>(t, {&x, &y}, {&f, &f});
+    set(x, t[0]);
+    set(y, t[1]);
+    multiply<2, LaneFactor>(t, {&x, &y}, {&g, &h});
+    set(x, t[0]);
+    set(y, t[1]);
+  }
+  SNL_HD static Constants times(const Constants& x, const Constants& y) { return {V::mul(x.v, y.v)}; }
+  SNL_HD static void set(Lanes& x, const __m512i (&words)[W]) {
+    SNL_UNROLL for (int k = 0; k < W; k++) x.v.w[k] = words[k];
+  }
 };
 
 #pragma GCC diagnostic pop

@@ -134,20 +134,24 @@ void scale(L* x, int log_rows, const typename L::Factor* table) {
   for (usize i = 0; i < usize{1} << log_rows; i++) x[i] = L::times(x[i], table[i]);
 }
 
-// Multiplies the value of index k, which bit-reversed order keeps at reverse_bits(k), by first * ratio^k in each lane.
-// Bounds: 30 to 2.
+// Multiplies the value of index k, which bit-reversed order keeps at reverse_bits(k), by first * ratio^k in each lane:
+// as two products, by ratio^(m i) and first * ratio^j for k = m i + j, since to prepare a factor costs more than a
+// product. Bounds: 35 to 10.
 template <class L>
-void twist(L* x, int log_rows, typename L::Ratio first, const typename L::Ratio& ratio) {
-  const usize quarter = (usize{1} << log_rows) / 4;
-  const auto ratio2 = L::times(ratio, ratio), ratio4 = L::times(ratio2, ratio2);
-  typename L::Ratio power[4] = {first, L::times(first, ratio), L::times(first, ratio2), {}};
-  power[3] = L::times(power[1], ratio2);
-  for (usize k = 0; k < quarter; k++) {
-    L* const p = x + reverse_bits(k, log_rows - 2);
-    for (int i = 0; i < 4; i++) {  // index 4 k + i
-      L& at = p[((i & 1) * 2 + (i >> 1)) * quarter];
-      at = L::times(at, power[i]);
-      power[i] = L::times(power[i], ratio4);
+void twist(L* x, int log_rows, const typename L::Constants& first, const typename L::Constants& ratio) {
+  constexpr int max_log_m = 6;
+  const int log_m = log_rows / 2, log_i = log_rows - log_m;
+  const usize m = usize{1} << log_m, half = (usize{1} << log_rows) / 2;
+  typename L::LaneFactor inner[usize{1} << max_log_m];
+  auto power = first;
+  for (usize j = 0; j < m; j++, power = L::times(power, ratio)) inner[j] = L::prepare(power);
+  auto step = ratio, outer = L::all_lanes(L::Element::one());
+  for (int i = 0; i < log_m; i++) step = L::times(step, step);
+  for (usize i = 0; i < usize{1} << log_i; i++, outer = L::times(outer, step)) {
+    const auto factor = L::prepare(outer);
+    for (usize j = 0; j < m; j += 2) {
+      L* const p = x + (reverse_bits(j, log_m) << log_i) + reverse_bits(i, log_i);
+      L::times_twice(p[0], p[half], factor, inner[j], inner[j + 1]);
     }
   }
 }

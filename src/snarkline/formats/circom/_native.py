@@ -9,6 +9,7 @@ import numpy as np
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
+from snarkline.memory import Arena, Release
 from snarkline.native import core
 
 
@@ -21,6 +22,11 @@ def usable_threads() -> int:
 @functools.cache
 def executor() -> core.Executor:
     return core.Executor(usable_threads())
+
+
+def arena() -> Arena:
+    """Memory for one file's arrays. They outlive the arena; whoever writes them first touches the pages."""
+    return Arena(Release.DETACHED, threads=0)
 
 
 def first_not_below(curve: Curve, elements: Limbs) -> int | None:

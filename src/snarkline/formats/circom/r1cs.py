@@ -22,6 +22,7 @@ from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.trace import span
 
 VERSION = 1
 TERM_BYTES = 36
@@ -46,21 +47,24 @@ def load_r1cs(path: str | os.PathLike[str]) -> R1CS:
 
     Raises OSError and FormatError. Custom gates are ignored, with a warning.
     """
-    container = open_container(path, "r1cs", VERSION)
-    cursor = container.cursor(1, "header")
-    header = read_header(cursor)
+    with span("load circuit"):
+        container = open_container(path, "r1cs", VERSION)
+        r1cs = _read(container, read_header(container.cursor(1, "header")))
+    if container.find(4) is not None or container.find(5) is not None:
+        warnings.warn(f"{path}: custom gates (sections 4 and 5) are ignored", UserWarning, stacklevel=2)
+    return r1cs
+
+
+def _read(container: Container, header: Header) -> CircomR1CS:
     labels = container.find(3)
     if labels is not None and labels.size != 8 * header.n_wires:
         raise container.size_error(labels, "labels of wires", f"8 bytes for each of {header.n_wires} wires")
-    matrices = _read_constraints(container, header)
-    if container.find(4) is not None or container.find(5) is not None:
-        warnings.warn(f"{path}: custom gates (sections 4 and 5) are ignored", UserWarning, stacklevel=2)
     return CircomR1CS(
         curve=header.curve,
         n_wires=header.n_wires,
         n_public=header.n_outputs + header.n_public_inputs,
         n_outputs=header.n_outputs,
-        matrices=matrices,
+        matrices=_read_constraints(container, header),
         n_private_inputs=header.n_private_inputs,
         n_labels=header.n_labels,
         layout=tuple(s.id for s in container.sections),
@@ -102,9 +106,10 @@ def _read_constraints(container: Container, header: Header) -> Matrices:
     rows, data = header.n_constraints, container.content(section)
     if rows > section.size // 12:
         raise container.size_error(section, "constraints", f"at least 12 bytes for each of {rows} constraints")
-    starts = [np.empty(rows + 1, dtype=np.uint64) for _ in COMBINATIONS]
+    arena = _native.arena()
+    starts = [arena.empty(rows + 1) for _ in COMBINATIONS]
     _raise_fault(container, section.offset, core.scan_constraints(data, *starts))
-    outs = [(s, np.empty(int(s[-1]), np.uint32), np.empty(int(s[-1]), np.uint32)) for s in starts]
+    outs = [(s, arena.empty(int(s[-1]), np.uint32), arena.empty(int(s[-1]), np.uint32)) for s in starts]
     values, fault = core.gather_constraints(_native.usable_threads(), data, header.n_wires, *outs)
     _raise_fault(container, section.offset, fault, header.n_wires)
     bad = _native.first_not_below(header.curve, values)

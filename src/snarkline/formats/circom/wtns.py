@@ -17,16 +17,19 @@ from snarkline.formats.binary import Buffer, Outgoing, open_container, write_con
 from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.r1cs.witness import Witness
+from snarkline.trace import span
 
 VERSION = 2
 
 
+@span("load witness")
 def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = None) -> Witness:
     """A witness from a .wtns file, from the bytes of one, or from an array of values.
 
     An array of values has dtype uint64 and shape (n, 4), canonical, and needs `curve`. The values are copied into
-    memory of the witness's own. With `curve`, a file of another curve is refused. Raises FormatError where a value is
-    not below r (the wire is named, the value is not shown) or wire 0 is not 1.
+    memory of the witness's own, which is wiped when it is given back. With `curve`, a file of another curve is
+    refused. Raises OSError, and FormatError where a value is not below r (the wire is named, the value is not shown)
+    or wire 0 is not 1.
     """
     if isinstance(source, np.ndarray) and source.dtype != np.uint8:
         if curve is None or source.dtype != np.uint64 or source.ndim != 2 or source.shape[1] != curve.fr_limbs:
@@ -56,7 +59,8 @@ def save_witness(witness: Witness, path: str | os.PathLike[str]) -> None:
 
 
 def _checked(path: str | None, wire: str, curve: Curve, values: Limbs) -> Witness:
-    own = np.array(values, dtype=np.uint64, order="C")
+    own: Limbs = _native.arena().empty(values.shape, secret=True)
+    own[...] = values
     if len(own) == 0:
         raise FormatError(path, f"{wire} 0", 1, "no wires")
     bad = _native.first_not_below(curve, own)

@@ -31,6 +31,7 @@ from snarkline.formats.circom.points import bytes_per_point, check_point, check_
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
+from snarkline.trace import span
 
 VERSION = 1
 GROTH16 = 1
@@ -85,14 +86,23 @@ def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = Fal
     (gamma = delta), or that leaves a public input unbound, gives a SecurityWarning, and with `strict` a FormatError.
     Raises OSError and FormatError.
     """
-    container = open_container(path, "zkey", VERSION)
-    header = read_header(container)
-    tables = {i: _table(container, i, header.curve, *shape) for i, shape in header.expected_points().items()}
-    matrices = _read_matrices(container, header)
-    for i, table in tables.items():
-        check_points(container.path, _where(container, i), table, subgroup=check_subgroup or i == 3)
-    vk = _verifying_key(header, tables[3])
-    warn_of_weakness(container.path, vk, strict=strict)
+    with span("load key"):
+        container = open_container(path, "zkey", VERSION)
+        header = read_header(container)
+        tables = {i: _table(container, i, header.curve, *shape) for i, shape in header.expected_points().items()}
+        with span("coefficients"):
+            matrices = _read_matrices(container, header)
+        for i, table in tables.items():
+            with span(f"check {NAMES[i]}", items=len(table), bytes=table.limbs.nbytes):
+                check_points(container.path, _where(container, i), table, subgroup=check_subgroup or i == 3)
+        key = _assemble(container, header, tables, matrices)
+    warn_of_weakness(container.path, key.verifying_key, strict=strict)
+    return key
+
+
+def _assemble(
+    container: Container, header: Header, tables: dict[int, PointTable], matrices: Matrices
+) -> CircomProvingKey:
     domain, shift = odd_coset_domain(header.curve, header.domain_size.bit_length() - 1)
     return CircomProvingKey(
         curve=header.curve,
@@ -101,7 +111,7 @@ def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = Fal
         h_basis=HBasis.ODD_COSET,
         shift=shift,
         matrices=matrices,
-        verifying_key=vk,
+        verifying_key=_verifying_key(header, tables[3]),
         beta1=header.beta1,
         delta1=header.delta1,
         a=Query(tables[5]),
@@ -202,8 +212,9 @@ def _read_matrices(container: Container, header: Header) -> Matrices:
         expected = {"matrix": "0 or 1", "row": f"below {header.domain_size}", "column": f"below {wires}"}[fault]
         field = {"matrix": "matrix", "row": "constraint", "column": "wire"}[fault]
         raise FormatError(container.path, f"{_coefficient(section, index)}: {field}", expected, found)
+    arena = _native.arena()
     outs = [
-        (np.empty(rows + 1, np.uint64), np.empty(entries, np.uint32), np.empty(entries, np.uint32))
+        (arena.empty(rows + 1), arena.empty(entries, np.uint32), arena.empty(entries, np.uint32))
         for entries in (n_a, n_b)
     ]
     values = core.gather_coefficients(threads, records, in_order, wires, *outs)

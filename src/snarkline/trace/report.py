@@ -1,0 +1,193 @@
+"""A timeline as a table: who owned the time, what was torn down, what nobody owned and why.
+
+    gpu_prove            36.20 s   wrapper
+      kernels            26.10 s   72.1 %
+      teardown            9.98 s   27.6 %   released 37.0 GiB on this thread, 92 % system time   <- ghost
+      unattributed        0.12 s    0.3 %
+
+Spans of one name below one parent are one line. Shares are of the parent's time; children on several threads may add
+up to more than all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .gaps import FLAG_NS, FLAG_SHARE, Evidence, Gap, Ledger, find_gaps
+from .model import Span
+from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+GHOST_FLOOR_S = 0.001
+"""A teardown is called a ghost above 10 ms, or above 1 % of its call where that is no less than this."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the report. `kind` is span, teardown or gap."""
+
+    depth: int
+    kind: str
+    name: str
+    seconds: float
+    share: float | None
+    note: str = ""
+    mark: str = ""
+
+
+def rows(timeline: Timeline) -> list[Row]:
+    """The lines of the report, parents before children."""
+    return _Rows(timeline).rows
+
+
+class _Rows:
+    def __init__(self, timeline: Timeline) -> None:
+        self._children = timeline.children()
+        self._ledger = Ledger(timeline)
+        self._gaps = find_gaps(timeline, self._ledger)
+        self.rows: list[Row] = []
+        self._add([timeline.root], 0, None)
+
+    def _add(self, group: list[Span], depth: int, parent_s: float | None) -> None:
+        seconds = sum(s.wall_s for s in group)
+        share = None if parent_s is None else seconds / parent_s if parent_s else 0.0
+        self.rows.append(Row(depth, "span", group[0].name, seconds, share, self._note(group)))
+        groups: dict[tuple[str, str | None], list[Span]] = {}
+        for s in group:
+            for child in self._children.get(s.id, []):
+                groups.setdefault((child.name, child.lane), []).append(child)
+        for children in groups.values():
+            self._add(children, depth + 1, seconds)
+        self._add_teardown(group, depth + 1, seconds)
+        self._add_gap([self._gaps[s.id] for s in group if s.id in self._gaps], depth + 1, seconds)
+
+    def _note(self, group: list[Span]) -> str:
+        parts = []
+        if len(group) > 1:
+            parts.append(f"{len(group)} times")
+        if any(s.teardown_s is not None for s in group):
+            parts.append("wrapper")
+        if group[0].lane is not None:
+            parts.append(f"on {group[0].lane}")
+        elif (threads := len({s.thread for s in group})) > 1:
+            parts.append(f"{threads} threads")
+        if sizes := [s.bytes for s in group if s.bytes is not None]:
+            parts.append(amount(sum(sizes)))
+        if counts := [s.items for s in group if s.items is not None]:
+            parts.append(f"{sum(counts)} items")
+        if taken := sum(s.arena_taken for s in group):
+            parts.append(f"took {amount(taken)} from the arena")
+        if errors := sorted({s.error for s in group if s.error}):
+            parts.append("failed: " + ", ".join(errors))
+        return ", ".join(parts)
+
+    def _add_teardown(self, group: list[Span], depth: int, parent_s: float) -> None:
+        torn = [s for s in group if s.last is not None]
+        if not torn:
+            return
+        seconds = sum(s.teardown_s or 0.0 for s in torn)
+        share = seconds / parent_s if parent_s else 0.0
+        ghost = is_ghost(seconds, share)
+        evidence = Evidence(0)
+        for s in torn:
+            if s.last is not None and s.end.ns > s.last.ns:
+                evidence += self._ledger.between(s.thread, s.last.ns, s.end.ns)
+        note = teardown_note(evidence, sum(s.released_bytes or 0 for s in torn)) if ghost else ""
+        self.rows.append(Row(depth, "teardown", "teardown", seconds, share, note, "<- ghost" if ghost else ""))
+
+    def _add_gap(self, gaps: list[Gap], depth: int, parent_s: float) -> None:
+        if not gaps:
+            return
+        seconds = sum(g.wall_s for g in gaps)
+        flagged = [g for g in gaps if g.flagged]
+        note = ""
+        if flagged:
+            worst = max(flagged, key=lambda g: g.evidence.wall_ns)
+            note = f"likely {worst.cause}: {evidence_note(sum((g.evidence for g in flagged), Evidence(0)))}"
+        share = seconds / parent_s if parent_s else 0.0
+        self.rows.append(Row(depth, "gap", "unattributed", seconds, share, note, "<- gap" if flagged else ""))
+
+
+def is_ghost(seconds: float, share: float) -> bool:
+    return seconds > FLAG_NS * 1e-9 or (share > FLAG_SHARE and seconds > GHOST_FLOOR_S)
+
+
+def teardown_note(evidence: Evidence, released_bytes: int) -> str:
+    parts = []
+    if released_bytes >= 1 << 20:
+        parts.append(f"released {amount(released_bytes)} on this thread")
+    if evidence.system_ns:
+        parts.append(f"{100 * min(1.0, evidence.system_ns / evidence.wall_ns):.0f} % system time")
+    elif evidence.wall_ns:
+        parts.append(f"likely {evidence.cause}")
+    return ", ".join(parts)
+
+
+def evidence_note(e: Evidence) -> str:
+    """What speaks for the cause, in a few words."""
+    wall = max(1, e.wall_ns)
+    parts = [f"{100 * min(1.0, (e.user_ns + e.system_ns) / wall):.0f} % CPU"]
+    if e.system_ns * 10 > wall:
+        parts.append(f"{100 * min(1.0, e.system_ns / wall):.0f} % system time")
+    if e.rss_fell >= 1 << 20:
+        parts.append(f"RSS fell {amount(e.rss_fell)}")
+    if e.faults >= 100:
+        parts.append(f"{e.faults} faults")
+    if e.io_bytes >= 1 << 20:
+        parts.append(f"{amount(e.io_bytes)} read or written")
+    if e.device_ns * 10 > wall:
+        parts.append(f"device busy {100 * min(1.0, e.device_ns / wall):.0f} %")
+    if e.driver_ns * 10 > wall:
+        parts.append(f"{duration(e.driver_ns * 1e-9)} in driver calls")
+    return ", ".join(parts)
+
+
+def render(timeline: Timeline) -> str:
+    """The report as plain text."""
+    lines = rows(timeline)
+    width = max(len(r.name) + 2 * r.depth for r in lines) + 2
+    text = []
+    for r in lines:
+        share = "" if r.share is None else f"{100 * r.share:5.1f} %"
+        name = "  " * r.depth + r.name
+        text.append("   ".join((f"{name:<{width}}{duration(r.seconds):>9}", f"{share:>7}", r.note, r.mark)).rstrip())
+    if timeline.dropped:
+        text.append(f"{timeline.dropped} spans were dropped for want of room")
+    return "\n".join(text)
+
+
+def table(timeline: Timeline) -> Table:
+    """The report as a rich table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = {"span": "", "teardown": "yellow", "gap": "cyan"}
+    grid = Table(box=None, pad_edge=False)
+    for title, justify in (("span", "left"), ("time", "right"), ("share", "right"), ("", "left")):
+        grid.add_column(title, justify=justify)  # type: ignore[arg-type]
+    for r in rows(timeline):
+        style = "bold red" if r.mark == "<- ghost" else styles[r.kind]
+        share = "" if r.share is None else f"{100 * r.share:.1f} %"
+        note = " ".join(part for part in (r.note, r.mark) if part)
+        grid.add_row(Text("  " * r.depth + r.name, style=style), duration(r.seconds), share, Text(note, style=style))
+    return grid
+
+
+def duration(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 0.001:
+        return f"{seconds * 1e3:.2f} ms"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def amount(n_bytes: int) -> str:
+    value = float(n_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
