@@ -134,10 +134,10 @@ def test_a_child_does_not_touch_what_is_its_parents(run_script: RunScript) -> No
 
         class Fence:
             def __init__(self): self.process = os.getpid()
-            def done(self): assert os.getpid() == self.process; return False
+            def done(self): assert os.getpid() == self.process; return over
             def wait(self, timeout): assert os.getpid() == self.process; return True
 
-        MIB = 1 << 20
+        MIB, over = 1 << 20, False
         arena = Arena(pinner=Pinner())
         shared = arena.lease(MIB, np.uint8, shared=True, secret=True)
         shared.array[:] = 7
@@ -161,6 +161,7 @@ def test_a_child_does_not_touch_what_is_its_parents(run_script: RunScript) -> No
         assert os.waitpid(pid, 0)[1] == 0
         assert (shared.array == 7).all()
         lent.array[:] = 1
+        over = True
     """)
 
 

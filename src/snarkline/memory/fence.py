@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+_POLL_S = 0.001
+
 
 class Fence(Protocol):
     """A point in a device's work. A fence whose context is gone is done: nobody reads any more."""
@@ -73,6 +75,6 @@ class HeldBuffers:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._entries[0][0].wait(left)
-            self.settle()
+            if not self._entries[0][0].wait(left) or not self.settle():
+                time.sleep(min(left, _POLL_S))
         return True

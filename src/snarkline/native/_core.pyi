@@ -138,7 +138,15 @@ class MapProbe:
         """(begin, duration) of every round, nanoseconds of CLOCK_MONOTONIC."""
 
 def standin_call(
-    arena: Arena, way: str, clear: str, n_bytes: int, vectors: int, work_s: float, threads: int, keep: bool
+    arena: Arena,
+    way: str,
+    clear: str,
+    secret: bool,
+    n_bytes: int,
+    vectors: int,
+    work_s: float,
+    threads: int,
+    keep: bool,
 ) -> tuple[int, int, int, KeptVectors]:
     """Fills vectors, works, clears them as told (nothing, size, capacity), and destroys them on return unless they are
     kept. When it was entered, had done its work, and began to return: nanoseconds of CLOCK_MONOTONIC."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from snarkline.cli.bench.prove import prove
+from snarkline.cli.bench.release import release
 
 app = typer.Typer(help="Measurements on this machine.", no_args_is_help=True)
 app.command()(prove)
+app.command()(release)
 
 
 @app.callback()

@@ -29,10 +29,11 @@ Clear parse_clear(const std::string& name) {
   refuse("clear", "nothing, size or capacity", name);
 }
 
-nb::tuple call(std::shared_ptr<Arena> arena, const std::string& way, const std::string& clear, std::size_t bytes,
-               std::size_t vectors, double work_s, unsigned threads, bool keep) {
+nb::tuple call(std::shared_ptr<Arena> arena, const std::string& way, const std::string& clear, bool secret,
+               std::size_t bytes, std::size_t vectors, double work_s, unsigned threads, bool keep) {
+  if (vectors == 0 || threads == 0) refuse("vectors and threads", "at least 1", "0");
   const StandinCall standin{
-      std::move(arena), parse_way(way), parse_clear(clear), bytes, vectors, work_s, threads, keep};
+      std::move(arena), parse_way(way), parse_clear(clear), secret, bytes, vectors, work_s, threads, keep};
   StandinTimes times;
   {
     const WithoutGil no_gil;
@@ -48,7 +49,7 @@ void bind_standin(nb::module_& m) {
   nb::class_<MapProbe>(m, "MapProbe")
       .def(nb::init<std::int64_t>(), nb::arg("interval_ns"))
       .def("stop", &MapProbe::stop, nb::call_guard<WithoutGil>());
-  m.def("standin_call", call, nb::arg("arena"), nb::arg("way"), nb::arg("clear"), nb::arg("n_bytes"),
+  m.def("standin_call", call, nb::arg("arena"), nb::arg("way"), nb::arg("clear"), nb::arg("secret"), nb::arg("n_bytes"),
         nb::arg("vectors"), nb::arg("work_s"), nb::arg("threads"), nb::arg("keep"));
 }
 

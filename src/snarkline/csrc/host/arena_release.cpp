@@ -22,6 +22,8 @@ using std::chrono::microseconds;
 // pages 16 MiB (3 ms a GiB). Other threads that map memory wait for at most one piece.
 constexpr std::size_t kMinPiece = std::size_t{1} << 20;
 constexpr std::size_t kMaxPiece = std::size_t{16} << 20;
+// Buffers are dropped in bursts. The thread lets the burst pass, rather than to take the dropping thread's processor.
+constexpr auto kGrace = std::chrono::milliseconds(1);
 constexpr auto kExit = std::chrono::seconds(2);
 constexpr std::int64_t kShort = 100'000, kLong = 400'000;  // ns
 
@@ -82,11 +84,11 @@ void Releaser::push(Block* block) {
   counter_add(Counter::release_pending, static_cast<std::int64_t>(block->footprint));
   (block->secret ? secrets_ : others_).push_back(block);
   start();
-  work_.notify_one();
+  if (sleep_ != Sleep::none) work_.notify_one();
 }
 
 void Releaser::pooled() {
-  if (unaware_) work_.notify_one();
+  if (sleep_ == Sleep::unaware) work_.notify_one();
 }
 
 bool Releaser::settle_secrets(std::chrono::nanoseconds timeout) {
@@ -121,13 +123,17 @@ Block* Releaser::next_block(std::unique_lock<std::mutex>& guard) {
     if (Block* block = others_.pop()) return block;
     const auto due = trim_idle();
     if (others_.first) continue;
-    unaware_ = due == Clock::time_point::max();
-    if (unaware_) {
+    sleep_ = due == Clock::time_point::max() ? Sleep::unaware : Sleep::until_due;
+    if (sleep_ == Sleep::unaware) {
       work_.wait(guard);
     } else {
       work_.wait_until(guard, due);
     }
-    unaware_ = false;
+    sleep_ = Sleep::none;
+    if (!secrets_.first && !others_.first) continue;
+    guard.unlock();
+    std::this_thread::sleep_for(kGrace);
+    guard.lock();
   }
 }
 
@@ -227,7 +233,8 @@ void Releaser::after_fork_in_child() {
   new (&releaser.work_) std::condition_variable;
   new (&releaser.changed) std::condition_variable;
   releaser.forking_ = 0;
-  releaser.running_ = releaser.unaware_ = false;
+  releaser.running_ = false;
+  releaser.sleep_ = Sleep::none;
   releaser.process++;
   if (Block* block = releaser.current_) (block->secret ? releaser.secrets_ : releaser.others_).push_front(block);
   releaser.current_ = nullptr;

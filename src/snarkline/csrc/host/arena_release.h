@@ -41,6 +41,9 @@ class Releaser {
   bool settle_secrets(std::chrono::nanoseconds timeout);
 
  private:
+  // Whether the thread sleeps: until an idle block is due, or not knowing of any.
+  enum class Sleep { none, until_due, unaware };
+
   struct Queue {
     Block* first = nullptr;
     Block* last = nullptr;
@@ -69,7 +72,7 @@ class Releaser {
   Block* current_ = nullptr;
   std::size_t piece_;
   bool running_ = false;
-  bool unaware_ = false;  // the thread sleeps and does not know of any idle block
+  Sleep sleep_ = Sleep::none;
 };
 
 }  // namespace snarkline

@@ -26,7 +26,7 @@ std::vector<StandinVector> fill(const StandinCall& call) {
   std::vector<StandinVector> vectors;
   if (!call.bytes) return vectors;
   for (std::size_t i = 0; i < call.vectors; i++) {
-    auto& vector = vectors.emplace_back(ArenaAllocator<std::uint64_t>(call.arena, call.way));
+    auto& vector = vectors.emplace_back(ArenaAllocator<std::uint64_t>(call.arena, call.way, call.secret));
     vector.resize(length);
     parallel_ranges(Exec{call.threads, nullptr}, length, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
       std::fill(vector.begin() + static_cast<std::ptrdiff_t>(begin), vector.begin() + static_cast<std::ptrdiff_t>(end),

@@ -22,12 +22,12 @@ class ArenaAllocator {
   using value_type = T;
   using Blocks = std::unordered_map<const void*, Block*>;
 
-  ArenaAllocator(std::shared_ptr<Arena> arena, Way way)
-      : arena_(std::move(arena)), way_(way), blocks_(std::make_shared<Blocks>()) {}
+  ArenaAllocator(std::shared_ptr<Arena> arena, Way way, bool secret)
+      : arena_(std::move(arena)), way_(way), secret_(secret), blocks_(std::make_shared<Blocks>()) {}
 
   T* allocate(std::size_t n) {
     Block* block = nullptr;
-    const TakeRequest request{n * sizeof(T), way_, false, false, false};
+    const TakeRequest request{n * sizeof(T), way_, secret_, false, false};
     if (arena_->take(request, block) != Taken::block) throw std::bad_alloc();
     (*blocks_)[block->mapping.data] = block;
     return reinterpret_cast<T*>(block->mapping.data);
@@ -45,6 +45,7 @@ class ArenaAllocator {
  private:
   std::shared_ptr<Arena> arena_;
   Way way_;
+  bool secret_;
   std::shared_ptr<Blocks> blocks_;
 };
 
@@ -57,6 +58,7 @@ struct StandinCall {
   std::shared_ptr<Arena> arena;
   Way way = Way::here;
   Clear clear = Clear::nothing;
+  bool secret = false;
   std::size_t bytes = 0;
   std::size_t vectors = 1;
   double work_s = 0;

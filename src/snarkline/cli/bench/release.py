@@ -1,0 +1,137 @@
+"""`snarkline bench release`: what each way of giving memory back costs the caller and everybody else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+
+if TYPE_CHECKING:
+    from snarkline.memory.experiment import Fit, Row
+
+POLICIES = ("sync", "clear", "clear-capacity", "madvise", "madvise-free", "detached", "recycle")
+SWEPT = ("sync", "detached", "recycle")
+
+
+class PageSize(Enum):
+    SMALL = "4k"
+    HUGE = "2m"
+
+
+def release(
+    gib: Annotated[
+        float | None, typer.Option("--gib", help="GiB of both sides; a sixth of memory if not given.")
+    ] = None,
+    pages: Annotated[PageSize, typer.Option("--pages", help="Page size.")] = PageSize.SMALL,
+    policies: Annotated[str, typer.Option("--release", help="Policies, separated by commas, or all.")] = "all",
+    sweep: Annotated[bool, typer.Option("--sweep", help="Teardown against bytes and page size instead.")] = False,
+    numpy: Annotated[bool, typer.Option("--numpy", help="Also arrays that NumPy allocates itself.")] = False,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each kind; medians are shown.")] = 5,
+    work: Annotated[float, typer.Option("--work", min=0.01, help="Seconds that the native function works.")] = 0.5,
+    window: Annotated[float, typer.Option("--window", min=0.05, help="Seconds for which stalls are counted.")] = 1.0,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Time the teardown of a call with large vectors on both sides, for every release policy.
+
+    Each run has a process of its own. Two probes tell what others wait meanwhile: a native thread that maps memory and
+    a Python thread that ticks. The control releases nothing.
+    """
+    from snarkline.memory import experiment
+
+    report = Report(as_json=as_json, quiet=quiet)
+    n_bytes = _n_bytes(gib)
+    experiment.require_memory(n_bytes)
+    n_threads = threads or len(os.sched_getaffinity(0))
+    chosen = _chosen(policies, SWEPT if sweep else POLICIES)
+    base = experiment.Run("sync", "both", pages.value, n_bytes, n_threads, work, window_s=window)
+    if sweep:
+        plan = experiment.sweep_plan(chosen, base)
+    else:
+        plan = experiment.plan([*chosen, experiment.NUMPY] if numpy else chosen, base)
+    with report.working(f"{runs} times {len(plan)} processes of {n_bytes / 2**30:.2f} GiB"):
+        rows = experiment.repeat(plan, runs)
+    fits = experiment.fits(rows) if sweep else []
+    report.show(_sweep_table(rows, fits) if sweep else _table(rows))
+    report.result({"rows": rows, **({"fits": [asdict(fit) for fit in fits]} if sweep else {})})
+
+
+def _n_bytes(gib: float | None) -> int:
+    from snarkline.errors import InputError
+
+    if gib is None:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 6
+    if not 0.001 <= gib <= 1 << 20:
+        raise InputError(f"--gib: expected 0.001 or more, found {gib}")
+    return int(gib * 2**30)
+
+
+def _chosen(policies: str, every: Sequence[str]) -> list[str]:
+    from snarkline.errors import InputError
+
+    if policies == "all":
+        return list(every)
+    chosen = [name.strip() for name in policies.split(",")]
+    for name in chosen:
+        if name not in POLICIES:
+            raise InputError(f"--release: expected all or {', '.join(POLICIES)}; found {name!r}")
+    return chosen
+
+
+def _table(rows: list[Row]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    total = max(row["bytes"] for row in rows) / 2**30
+    table = Table(
+        title=f"{total:.2f} GiB, {rows[0]['pages']} pages, medians of {rows[0]['runs']} runs",
+        caption="over: wrapper beyond inner. back: until the next taker can have the memory. Stalls of a thread that\n"
+        "maps memory and of a Python thread: 99.9th percentile / longest.",
+        box=box.SIMPLE_HEAD,
+        padding=0,
+    )
+    for heading in ("policy", "side"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("inner s", "teardown ms", "over", "back ms", "map ms", "Python ms"):
+        table.add_column(heading, justify="right", no_wrap=heading != "teardown ms")
+    for row in rows:
+        table.add_row(
+            row["policy"] + (", wiped" if row["secret"] else ""),
+            row["side"],
+            f"{row['inner_s']:.2f}",
+            f"{row['teardown_s'] * 1e3:.2f}",
+            f"{(row['wrapper_s'] - row['inner_s']) / row['inner_s']:.2%}",
+            f"{row['reclaimed_s'] * 1e3:.1f}",
+            _stall(row, "map"),
+            _stall(row, "python"),
+        )
+    return table
+
+
+def _stall(row: Row, name: str) -> str:
+    return f"{row[f'stall_{name}_p999_s'] * 1e3:.2f}/{row[f'stall_{name}_max_s'] * 1e3:.2f}"
+
+
+def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
+    from rich.table import Table
+
+    table = Table(title=f"Teardown in ms, both sides, medians of {rows[0]['runs']} runs")
+    table.add_column("GiB", justify="right")
+    for fit in fits:
+        table.add_column(f"{fit.policy}, {fit.pages}", justify="right")
+    for size in sorted({row["bytes"] for row in rows}):
+        cells = {(row["policy"], row["pages"]): row["teardown_s"] for row in rows if row["bytes"] == size}
+        table.add_row(
+            f"{size / 2**30:.2f}", *(f"{cells[fit.policy, fit.pages] * 1e3:.2f}" for fit in fits), end_section=False
+        )
+    table.add_section()
+    table.add_row("ms a GiB", *(f"{fit.slope_s_per_gib * 1e3:.2f}" for fit in fits))
+    table.add_row("R²", *(f"{fit.r_squared:.4f}" for fit in fits))
+    return table

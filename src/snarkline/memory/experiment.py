@@ -1,0 +1,290 @@
+"""What each release policy costs the caller, and everybody else, on this machine.
+
+A stand-in for a prover's call, with both sides: the native function fills vectors, works for a fixed time and returns,
+and its vectors are destroyed on the way out; the caller's arrays (a, b, c of ten circuits) are dropped when the Python
+function that called it returns. 37 : 130 by bytes, as in a proof of a 32 GiB sector. Meanwhile one native thread maps
+and unmaps memory and one Python thread ticks: what they wait is what a release does to others.
+
+Every run has a process of its own: `python -m snarkline.memory.experiment` reads a `Run` and prints its row.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from snarkline.errors import InputError, InternalError
+from snarkline.memory.arena import Arena
+from snarkline.memory.lease import Lease
+from snarkline.memory.policy import Release
+from snarkline.native import core
+
+NATIVE_SHARE, CALLER_SHARE = 37, 130
+NATIVE_VECTORS, CALLER_VECTORS = 10, 30
+
+SIDES = ("native", "caller", "both")
+CONTROL = "control"  # releases nothing
+NUMPY = "numpy"  # the caller's arrays are NumPy's own, freed under the GIL
+
+PROBE_INTERVAL_NS = 200_000
+SETTLE_S = 0.1
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """`policy`: a Release's value, "control" or "numpy". `n_bytes`: what both sides have together, of which `side`
+    decides how much is there. `pages`: "4k" or "2m". `secret`: wiped before they go. `window_s`: stalls are counted for
+    at least so long, so that there are thousands of samples."""
+
+    policy: str
+    side: str
+    pages: str
+    n_bytes: int
+    threads: int
+    work_s: float = 0.5
+    secret: bool = False
+    window_s: float = 1.0
+
+    @property
+    def native_bytes(self) -> int:
+        return 0 if self.side == "caller" else self.n_bytes * NATIVE_SHARE // (NATIVE_SHARE + CALLER_SHARE)
+
+    @property
+    def caller_bytes(self) -> int:
+        return 0 if self.side == "native" else self.n_bytes * CALLER_SHARE // (NATIVE_SHARE + CALLER_SHARE)
+
+    @property
+    def release(self) -> Release:
+        return {CONTROL: Release.RECYCLE, NUMPY: Release.SYNC}.get(self.policy) or Release(self.policy)
+
+
+@dataclass
+class Moments:
+    """Nanoseconds of CLOCK_MONOTONIC. The native function was entered, had done its work, and came to its last
+    statement; it was back in Python; the Python function came to its last statement; its caller went on."""
+
+    begun: int = 0
+    entered: int = 0
+    work_done: int = 0
+    native_last: int = 0
+    native_back: int = 0
+    last: int = 0
+    back: int = 0
+
+
+class Ticker:
+    """A Python thread that sleeps for 0.2 ms again and again, and how late it was each time."""
+
+    def __init__(self) -> None:
+        self.rounds: list[tuple[int, int]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        interval_s = PROBE_INTERVAL_NS * 1e-9
+        while not self._stop.is_set():
+            begin = time.monotonic_ns()
+            time.sleep(interval_s)
+            self.rounds.append((begin, time.monotonic_ns() - begin - PROBE_INTERVAL_NS))
+
+    def stop(self) -> list[tuple[int, int]]:
+        self._stop.set()
+        self._thread.join()
+        return self.rounds
+
+
+def measure(run: Run) -> Row:
+    """One run in this process, which should be a fresh one."""
+    arena = Arena(run.release, pages="4k" if run.pages == "4k" else "auto", threads=run.threads, idle_s=1e6)
+    buffers = _caller_buffers(run, arena)
+    kept = list(buffers) if run.policy == CONTROL else []
+    mappings, ticker = core.MapProbe(PROBE_INTERVAL_NS), Ticker()
+    time.sleep(SETTLE_S)
+
+    moments = Moments(begun=time.monotonic_ns())
+    box = [buffers]
+    del buffers
+    kept.append(_call(run, arena, box, moments))
+    moments.back = time.monotonic_ns()
+    if not arena.drain(600):
+        raise InternalError("a release did not end within ten minutes")
+    reclaimed = time.monotonic_ns()
+    end = max(reclaimed, moments.work_done + int(run.window_s * 1e9))
+    time.sleep(max(0.0, (end - time.monotonic_ns()) * 1e-9))
+
+    window = (moments.work_done, end)
+    return {
+        "policy": run.policy,
+        "side": run.side,
+        "pages": run.pages,
+        "secret": run.secret,
+        "bytes": run.native_bytes + run.caller_bytes,
+        "inner_s": (moments.native_last - moments.entered) * 1e-9,
+        "wrapper_s": (moments.back - moments.begun) * 1e-9,
+        "teardown_s": (moments.native_back - moments.native_last + moments.back - moments.last) * 1e-9,
+        "reclaimed_s": (reclaimed - moments.work_done) * 1e-9,
+        **_stalls("map", mappings.stop(), window),
+        **_stalls("python", ticker.stop(), window),
+        "peak_rss_bytes": _peak_rss_bytes(),
+    }
+
+
+def _caller_buffers(run: Run, arena: Arena) -> list[Any]:
+    n_bytes = run.caller_bytes // CALLER_VECTORS
+    if not n_bytes:
+        return []
+    if run.policy == NUMPY:
+        arrays = [np.empty(n_bytes, np.uint8) for _ in range(CALLER_VECTORS)]
+        for array in arrays:
+            array[::4096] = 1
+        return arrays
+    return [arena.lease(n_bytes, np.uint8, secret=run.secret) for _ in range(CALLER_VECTORS)]
+
+
+def _call(run: Run, arena: Arena, box: list[list[Any]], moments: Moments) -> core.KeptVectors:
+    """The Python function around the native one. It owns the caller's buffers, which its return drops."""
+    buffers = box.pop()
+    clear = {Release.CLEAR: "size", Release.CLEAR_CAPACITY: "capacity"}.get(run.release, "nothing")
+    keep = run.policy == CONTROL
+    moments.entered, moments.work_done, moments.native_last, kept = core.standin_call(
+        arena.native,
+        run.release.way,
+        clear,
+        run.secret,
+        run.native_bytes,
+        NATIVE_VECTORS,
+        run.work_s,
+        run.threads,
+        keep,
+    )
+    moments.native_back = time.monotonic_ns()
+    if clear != "nothing":
+        for buffer in buffers:
+            if isinstance(buffer, Lease):
+                buffer.release()
+    moments.last = time.monotonic_ns()
+    return kept
+
+
+def _stalls(name: str, rounds: Iterable[tuple[int, int]], window: tuple[int, int]) -> Row:
+    """The longest rounds of those that touch the window, in seconds."""
+    begin, end = window
+    inside = sorted(spent for at, spent in rounds if at + spent >= begin and at <= end)
+    if not inside:
+        raise InternalError(f"the {name} probe came to nothing within {(end - begin) * 1e-9:.1f} s")
+    return {
+        f"stall_{name}_p999_s": max(inside[int(len(inside) * 0.999)], 0) * 1e-9,
+        f"stall_{name}_max_s": max(inside[-1], 0) * 1e-9,
+    }
+
+
+def _peak_rss_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise InternalError("/proc/self/status has no VmHWM")
+
+
+def measure_fresh(run: Run) -> Row:
+    """One run in a process of its own."""
+    command = [sys.executable, "-m", "snarkline.memory.experiment"]
+    environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if run.pages == "4k" else "1"}
+    done = subprocess.run(command, input=json.dumps(asdict(run)), capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise InternalError(f"a run of {run} ended with {done.returncode}: {done.stderr.strip()}")
+    return dict(json.loads(done.stdout))
+
+
+def plan(policies: Sequence[str], base: Run) -> list[Run]:
+    """Every policy on every side, beside its control; and what wiping adds where there is somebody to do it."""
+    runs = [replace(base, policy=CONTROL, side=side) for side in SIDES]
+    for policy in policies:
+        sides = ("caller",) if policy == NUMPY else SIDES
+        runs += [replace(base, policy=policy, side=side) for side in sides]
+        if policy in (Release.DETACHED.value, Release.RECYCLE.value):
+            runs.append(replace(base, policy=policy, side="both", secret=True))
+    return runs
+
+
+def sweep_plan(policies: Sequence[str], base: Run) -> list[Run]:
+    """Both sides at eight sizes up to the base's, with both page sizes."""
+    sizes = [base.n_bytes * eighth // 8 for eighth in range(1, 9)]
+    kinds = [(pages, policy, size) for pages in ("4k", "2m") for policy in policies for size in sizes]
+    return [replace(base, pages=pages, policy=policy, side="both", n_bytes=size) for pages, policy, size in kinds]
+
+
+def require_memory(n_bytes: int) -> None:
+    """Refuses an experiment that would not fit into the memory that is free."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+            if n_bytes > available * 9 // 10:
+                raise InputError(f"{n_bytes} bytes were asked for and {available} bytes of memory are free")
+
+
+def repeat(runs: Sequence[Run], times: int) -> list[Row]:
+    """Medians of every run's rows; the runs take turns, so that all see the same machine."""
+    turns = [[measure_fresh(run) for run in runs] for _ in range(times)]
+    return [medians(rows) for rows in zip(*turns, strict=True)]
+
+
+def medians(rows: Sequence[Row]) -> Row:
+    """Of seconds and peaks; everything else is the same in all rows."""
+    merged = dict(rows[0])
+    for key, value in merged.items():
+        if isinstance(value, float):
+            merged[key] = median(row[key] for row in rows)
+    merged["peak_rss_bytes"] = int(median(row["peak_rss_bytes"] for row in rows))
+    merged["runs"] = len(rows)
+    return merged
+
+
+@dataclass(frozen=True)
+class Fit:
+    """teardown = slope * GiB + offset, in seconds, by least squares."""
+
+    policy: str
+    pages: str
+    slope_s_per_gib: float
+    offset_s: float
+    r_squared: float
+
+
+def fit(rows: Sequence[Row]) -> Fit:
+    """The line through the rows of one policy and page size."""
+    x = np.array([row["bytes"] / 2**30 for row in rows])
+    y = np.array([row["teardown_s"] for row in rows])
+    slope, offset = np.polyfit(x, y, 1)
+    spread = float(((y - y.mean()) ** 2).sum())
+    rest = float(((y - slope * x - offset) ** 2).sum())
+    return Fit(rows[0]["policy"], rows[0]["pages"], float(slope), float(offset), 1 - rest / spread if spread else 1.0)
+
+
+def fits(rows: Iterable[Row]) -> list[Fit]:
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["policy"], row["pages"]), []).append(row)
+    return [fit(group) for group in groups.values()]
+
+
+def main() -> None:
+    """The process of one run."""
+    print(json.dumps(measure(Run(**json.load(sys.stdin)))))
+
+
+if __name__ == "__main__":
+    main()
