@@ -67,7 +67,7 @@ def test_a_mapping_of_the_old_file_is_not_disturbed(tmp_path: Path) -> None:
 
     path = tmp_path / "out"
     path.write_bytes(b"old" * 5000)
-    mapped = map_file(path)
+    mapped = map_file(path).data
     with atomic_write(path) as stream:
         stream.write(b"n")
     assert mapped.tobytes() == b"old" * 5000

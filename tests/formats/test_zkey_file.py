@@ -16,9 +16,11 @@ from raw_files import MULTIPLIERS, Q, R, Raw, coefficient_section, coefficients,
 from snarkline.curves.curve import CURVES, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError, MismatchError, SecurityWarning
-from snarkline.formats.circom import load_proving_key, load_r1cs, load_verifying_key, save_proving_key
+from snarkline.formats.circom import load_proving_key, load_r1cs, load_verifying_key, load_witness, save_proving_key
 from snarkline.formats.circom.zkey import NAMES
 from snarkline.groth16.keys import HBasis, ProvingKey, Query
+from snarkline.groth16.prover import Prover
+from snarkline.groth16.verify import verify
 
 CURVE = {"multiplier_bn128": "bn254", "multiplier_bls12381": "bls12_381"}
 
@@ -75,6 +77,8 @@ def test_points_are_mapped_not_copied(name: str, tmp_path: Path) -> None:
             base = base.base
         owners.add(id(base.obj if isinstance(base, memoryview) else base))
     assert len(owners) == 1
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    assert any(line.endswith(str(tmp_path / "k.zkey")) and " r--s " in line for line in maps)
 
 
 @pytest.mark.parametrize("name", MULTIPLIERS)
@@ -373,11 +377,39 @@ def test_no_coefficient_at_all(tmp_path: Path) -> None:
     assert (key.matrices.a.n_rows, key.matrices.a.n_entries, key.matrices.b.n_entries) == (0, 0, 0)
 
 
-def test_a_key_that_was_deleted_after_loading_is_still_there(tmp_path: Path) -> None:
-    raw = raw_key()
+@pytest.mark.parametrize("how", ["deleted", "renamed", "replaced by renaming", "saved over"])
+def test_a_key_whose_name_goes_after_loading_stays(how: str, tmp_path: Path) -> None:
+    raw, path = raw_key(), tmp_path / "k.zkey"
     key = load(raw, tmp_path)
-    (tmp_path / "k.zkey").unlink()
+    if how == "deleted":
+        path.unlink()
+    elif how == "renamed":
+        path.rename(tmp_path / "other")
+    elif how == "replaced by renaming":
+        (tmp_path / "other").write_bytes(b"")
+        (tmp_path / "other").rename(path)
+    else:
+        save_proving_key(key, path)
+    key.check_source()
+    with Prover(key) as prover:
+        proof = prover.prove(load_witness(vector("multiplier_bn128", "circuit.wtns")))
+    assert verify(key.verifying_key, proof)
     assert key.a.points.limbs.tobytes() == raw[5]
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(3703), bytes(100_000)])
+def test_a_key_whose_file_is_written_to_after_loading_is_refused(content: bytes, tmp_path: Path) -> None:
+    """A file that was cut has no pages to give: the proof must stop before it touches them."""
+    key = load(raw_key(), tmp_path)
+    witness = load_witness(vector("multiplier_bn128", "circuit.wtns"))
+    with Prover(key) as prover:
+        prover.prove(witness)
+        (tmp_path / "k.zkey").write_bytes(content)
+        with pytest.raises(FormatError, match="written to since"):
+            prover.prove(witness)
+    with pytest.raises(FormatError, match="written to since"):
+        save_proving_key(key, tmp_path / "out.zkey")
+    assert not (tmp_path / "out.zkey").exists()
 
 
 def test_the_circuit_and_its_key_agree_on_wires(tmp_path: Path) -> None:

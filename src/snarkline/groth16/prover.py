@@ -77,6 +77,7 @@ class Prover:
         not fit.
         """
         with self._in_use(), span("start"):
+            self.key.check_source()
             with span("check witness"):
                 check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
             if check and self.r1cs is not None:
@@ -123,6 +124,7 @@ class Prover:
 
     def _failure(self, witness: Witness) -> SnarklineError:
         """Why a proof for this witness did not verify."""
+        self.key.check_source()
         if self.r1cs is None:
             return UnsatisfiedError(None, "give the .r1cs to learn which constraint")
         violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)

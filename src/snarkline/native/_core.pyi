@@ -167,7 +167,10 @@ def scan_coefficients(
 
 def gather_coefficients(threads: int, records: U8, sorted: bool, n_columns: int, a: Csr, b: Csr) -> U64: ...
 def scan_constraints(data: U8, a: U64, b: U64, c: U64) -> tuple[str, int, int, int, int]:
-    """Fills the three row_start. (fault, row, combination 0 to 2, offset, what was found); faults: truncated, trailing."""
+    """Fills the three row_start. (fault, row, combination 0 to 2, offset, what was found).
+
+    Faults: truncated, trailing.
+    """
 
 def gather_constraints(
     threads: int, data: U8, n_columns: int, a: Csr, b: Csr, c: Csr

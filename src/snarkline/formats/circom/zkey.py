@@ -24,7 +24,7 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, limbs_to_ints
 from snarkline.errors import FormatError, SecurityWarning
-from snarkline.formats.binary import Bytes, Container, Section, open_container
+from snarkline.formats.binary import Bytes, Container, MappedFile, Section, open_container
 from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_curve_fields
 from snarkline.formats.circom.points import bytes_per_point, check_point, check_points, to_points
@@ -51,6 +51,11 @@ class CircomProvingKey(ProvingKey):
 
     layout: tuple[int, ...]
     kept: dict[int, Bytes]
+    source: MappedFile | None
+
+    def check_source(self) -> None:
+        if self.source is not None and self.source.changed():
+            raise FormatError(self.source.path, "file", "the key that was loaded", "a file that was written to since")
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ def _assemble(
         h=tables[9],
         layout=tuple(s.id for s in container.sections),
         kept={s.id: container.content(s) for s in container.sections if s.id > 9},
+        source=container.source,
     )
 
 

@@ -26,8 +26,10 @@ def save_proving_key(key: ProvingKey, path: str | os.PathLike[str]) -> None:
     """Writes a .zkey file. A key that came from one keeps its other sections and their order.
 
     Raises OSError, and MismatchError for a key that the format cannot hold: it needs the matrices A and B, H in the
-    odd coset of circom's domain, and queries that have a point for every wire.
+    odd coset of circom's domain, and queries that have a point for every wire. FormatError if the file that the key is
+    mapped from was written to.
     """
+    key.check_source()
     matrices = _check(key)
     header = _header(key)
     n_records = matrices.a.n_entries + matrices.b.n_entries
