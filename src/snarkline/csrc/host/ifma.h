@@ -8,8 +8,9 @@
 //   V::load(p), x.store(p)            eight consecutive elements of N limbs, any alignment; store wants [0, 2p) and writes [0, p)
 //   V::mul(a, b), V::sqr(a), V::dot(a, b, c, d)              a b, a^2, a b + c d, all divided by 2^(52 W)
 //   V::add(a, b), V::sub<K>(a, b), V::neg<K>(a)              a + b, a - b + K p, K p - a
-//   V::reduce(a)                      [0, 32 p) to [0, p + p/64), by one quotient estimate (a fifth of a product)
-//   V::sub_sub_reduce<K>(a, b, c)     reduce(a - b - c + K p)
+//   V::reduce(a)                      [0, K p) to [0, p + K p / 2^14), by one quotient estimate (a fifth of a product)
+//   V::sub_reduce<K>(a, b), V::sub_sub_reduce<K>(a, b, c)   reduce(a - b + K p), reduce(a - b - c + K p)
+//   x.get(lane), x.set(lane, f)       one lane (slow)
 //   V::canonical(a)                   [0, 2p) to [0, p)
 //   V::select(mask, a, b)             lane l of a where bit l of mask is set, else of b
 //   V::zero_mask(a)                   which lanes are 0 mod p, exactly (as dear as a product)
@@ -34,6 +35,9 @@
 
 #include "../common/field.h"
 
+// Loops over words and lanes are unrolled, so that vectors live in registers.
+#define SNL_UNROLL _Pragma("GCC unroll 32")
+
 #if SNL_ISA_ifma
 #include <immintrin.h>
 
@@ -45,9 +49,6 @@
 
 namespace snarkline {
 inline namespace SNL_ISA {
-
-// Loops over words are unrolled, so that words live in registers.
-#define SNL_UNROLL _Pragma("GCC unroll 16")
 
 // Rows of eight 64-bit words to columns: out[i] lane j = in[j] lane i.
 SNL_HD void transpose8(__m512i (&r)[8]) {
@@ -81,11 +82,15 @@ SNL_HD void transpose4(__m512i (&r)[4]) {
   r[3] = _mm512_permutex2var_epi64(a1, high, a3);
 }
 
+// The alignment is stated because GCC gives __m512i less outside of the target region.
 template <class F>
-struct Field8 {
+struct alignas(64) Field8 {
   static constexpr int N = F::N;
   static constexpr int W = (64 * N + 51) / 52;
   static constexpr int lanes = 8;
+  static constexpr int slack = 52 * W - 64 * N;  // the Montgomery radix is 2^slack times that of F
+  using Scalar = F;
+  using Limb = __m512i;
   static constexpr u64 word_mask = (u64{1} << 52) - 1;
 
   __m512i w[W];
@@ -160,6 +165,20 @@ struct Field8 {
     }
     return x;
   }
+  // One lane's value, [0, 2p) to [0, p), with no change of form.
+  F get(int lane) const {
+    const Field8 c = canonical(*this);
+    __m512i limb[N];
+    c.to_limbs(limb);
+    F f{};
+    for (int i = 0; i < N; i++) f.v.limb[i] = reinterpret_cast<const u64*>(&limb[i])[lane];
+    return f;
+  }
+  void set(int lane, const F& f) {
+    const Words words = split(f.v);
+    for (int k = 0; k < W; k++) w[k] = _mm512_mask_set1_epi64(w[k], (__mmask8)(1 << lane), (long long)words.w[k]);
+  }
+
   // In: below 2^(64 N).
   SNL_HD void to_limbs(__m512i* limb) const {
     SNL_UNROLL for (int q = 0; q < N; q++) {
@@ -289,8 +308,15 @@ struct Field8 {
   SNL_HD static Field8 neg(const Field8& a) {
     return sub<K>(zero(), a);
   }
+  // Minus a in the lanes of mask. Words are negated and carries left: only for the operands of add, sub and the like.
+  SNL_HD static Field8 negate_words(__mmask8 mask, Field8 a) {
+    SNL_UNROLL for (int k = 0; k < W; k++) {
+      a.w[k] = _mm512_mask_sub_epi64(a.w[k], mask, _mm512_setzero_si512(), a.w[k]);
+    }
+    return a;
+  }
 
-  // Words of a value in [0, 32 p), before carries (each within 2^55 of zero), to a value in [0, p + p/64).
+  // Words of a value in [0, K p), before carries (each within 2^55 of zero), to a value in [0, p + K p / 2^14).
   // The quotient is estimated from below: by top / (top of p + 1) for the top word less one (pending carries move it by
   // one at most), with ten bits more than an integer. Then p is subtracted as 2^(52 W) - p, which IFMA can only add, and
   // the overflow dropped.
@@ -308,7 +334,17 @@ struct Field8 {
     a.reduce_words();
     return a;
   }
-  // a - b - c + K p in [0, p + p/64), for b + c <= K p and all below 32 p.
+  // reduce(a - b + K p), for b <= K p.
+  template <u64 K>
+  SNL_HD static Field8 sub_reduce(const Field8& a, const Field8& b) {
+    Field8 d;
+    SNL_UNROLL for (int k = 0; k < W; k++) {
+      d.w[k] = _mm512_add_epi64(_mm512_sub_epi64(a.w[k], b.w[k]), splat(multiple<K>.w[k]));
+    }
+    d.reduce_words();
+    return d;
+  }
+  // reduce(a - b - c + K p), for b + c <= K p.
   template <u64 K>
   SNL_HD static Field8 sub_sub_reduce(const Field8& a, const Field8& b, const Field8& c) {
     Field8 d;

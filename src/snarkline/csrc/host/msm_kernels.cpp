@@ -1,87 +1,71 @@
-// Multi-scalar multiplication: sum scalars[i] * points[i].
+// Multi-scalar multiplication: sum scalars[i] * points[i], by Pippenger's method (buckets) on half-length scalars.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
 #include "../common/curves.h"
 #include "../common/point.h"
 #include "kernels.h"
-
-#include <algorithm>
-#include <vector>
+#include "msm_job.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
 
-using Fr = SNL_CURVE::Fr;
-using Scalar = Int<4>;
+using Curve = SNL_CURVE;
+#if SNL_ISA_ifma
+using Lanes = Field8<Curve::Fp>;
+#else
+using Lanes = Field1<Curve::Fp>;
+#endif
+using Lanes2 = Pair<Lanes>;
 
-// The signed digit of window `w` (width c), in [-2^(c-1), 2^(c-1)], of a scalar to which 2^(c-1) was added in every
-// window.
-inline int digit(const Scalar& biased, int w, int c) {
-  const int bit = w * c, limb = bit / 64, shift = bit % 64;
-  u64 v = biased.limb[limb] >> shift;
-  if (shift + c > 64 && limb + 1 < 4) v |= biased.limb[limb + 1] << (64 - shift);
-  return (int)(v & ((u64{1} << c) - 1)) - (1 << (c - 1));
+// The endomorphism's constant on each group, found once.
+const Curve::Fp& beta(Group group) {
+  using D = Decomposition<Curve>;
+  using Fp = Curve::Fp;
+  static const Fp g1 = D::beta(Affine<Fp>{Fp::from_canonical(Curve::g1_x), Fp::from_canonical(Curve::g1_y)});
+  static const Fp g2 = D::beta(Affine<Fp2<Fp>>{{Fp::from_canonical(Curve::g2_x[0]), Fp::from_canonical(Curve::g2_x[1])},
+                                               {Fp::from_canonical(Curve::g2_y[0]), Fp::from_canonical(Curve::g2_y[1])}});
+  return group == Group::G1 ? g1 : g2;
 }
 
-// sum over buckets of (index + 1) * bucket
-template <class F>
-Xyzz<F> weighted_sum(const std::vector<Xyzz<F>>& buckets) {
-  Xyzz<F> running = Xyzz<F>::infinity(), sum = Xyzz<F>::infinity();
-  for (usize i = buckets.size(); i-- > 0;) {
-    running.add(buckets[i]);
-    sum.add(running);
-  }
-  return sum;
-}
-
-template <class F>
-void msm(const Affine<F>* points, Affine<F>* result, const std::vector<Scalar>& biased, int c, const Exec& exec) {
-  const int windows = 256 / c;
-  const usize n = biased.size();
-  std::vector<Xyzz<F>> sums(windows, Xyzz<F>::infinity());
-  parallel(exec, windows, [&](usize w) {
-    std::vector<Xyzz<F>> buckets(usize{1} << (c - 1), Xyzz<F>::infinity());
-    for (usize i = 0; i < n; i++) {
-      const int d = digit(biased[i], (int)w, c);
-      if (d > 0) buckets[d - 1].add(points[i]);
-      if (d < 0) buckets[-d - 1].add(-points[i]);
-    }
-    sums[w] = weighted_sum(buckets);
-  });
-  Xyzz<F> acc = Xyzz<F>::infinity();
-  for (int w = windows; w-- > 0;) {
-    for (int i = 0; i < c; i++) acc = acc.dbl();
-    acc.add(sums[w]);
-  }
-  *result = acc.to_affine();
-}
-
-// The cheapest width among the divisors of 256, by n + 2^c additions for each window. (Not 2: r + 0xaaa... overflows.)
-int window_width(usize n) {
-  int best = 4;
-  for (int c : {4, 8, 16}) {
-    if ((256 / c) * (n + (usize{1} << c)) < (256 / best) * (n + (usize{1} << best))) best = c;
-  }
-  return best;
+// Windows whose entries are held at once, such that the temporary arrays stay below half of the inputs, or 32 MiB.
+usize windows_at_once(const HalfScalarTable& scalars, usize n, usize input_bytes) {
+  const usize allowed = std::max<usize>(input_bytes / 2, usize{32} << 20), fixed = 36 * n;
+  const usize entries = 2 * scalars.wide() + scalars.narrow() + scalars.ones();
+  const usize each = (sizeof(Entry) + sizeof(Key)) * entries;
+  return each == 0 || allowed <= fixed ? 1 : std::max<usize>(1, (allowed - fixed) / each);
 }
 
 void msm(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool montgomery, const Exec& exec) {
-  const int c = window_width(n);
-  Scalar bias{};
-  for (int bit = c - 1; bit < 256; bit += c) bias.limb[bit / 64] |= u64{1} << (bit % 64);
-  std::vector<Scalar> biased(n);
-  for (usize i = 0; i < n; i++) {
-    const Fr s = reinterpret_cast<const Fr*>(scalars)[i];
-    biased[i] = montgomery ? s.to_canonical() : s.v;
-    add_in_place(biased[i], bias);
+  std::vector<std::unique_ptr<JobSum<Lanes>>> g1(n_jobs);
+  std::vector<std::unique_ptr<JobSum<Lanes2>>> g2(n_jobs);
+  usize input_bytes = 32 * n;
+  for (usize j = 0; j < n_jobs; j++) {
+    const Curve::Fp& b = beta(jobs[j].group);
+    if (jobs[j].group == Group::G1) g1[j] = std::make_unique<JobSum<Lanes>>(jobs[j].points, n, b, exec);
+    if (jobs[j].group == Group::G2) g2[j] = std::make_unique<JobSum<Lanes2>>(jobs[j].points, n, b, exec);
+    input_bytes += 8 * n * (g1[j] ? JobSum<Lanes>::R::limbs : JobSum<Lanes2>::R::limbs);
+  }
+  const HalfScalarTable halves = HalfScalarTable::make<Curve>(scalars, n, montgomery, exec);
+  const Windows windows = Windows::cheapest(halves);
+  const usize at_once = windows_at_once(halves, n, input_bytes);
+  for (usize end = windows.windows.size(); end > 0;) {
+    const usize begin = end > at_once ? end - at_once : 0;
+    const WindowGroup group(windows, begin, end);
+    const SortedEntries sorted(group, halves, exec);
+    for (usize j = 0; j < n_jobs; j++) {
+      if (g1[j]) g1[j]->add(group, sorted);
+      if (g2[j]) g2[j]->add(group, sorted);
+    }
+    end = begin;
   }
   for (usize j = 0; j < n_jobs; j++) {
-    if (jobs[j].group == Group::G1) {
-      using F = SNL_CURVE::Fp;
-      msm(reinterpret_cast<const Affine<F>*>(jobs[j].points), reinterpret_cast<Affine<F>*>(jobs[j].result), biased, c, exec);
-    } else {
-      using F = Fp2<SNL_CURVE::Fp>;
-      msm(reinterpret_cast<const Affine<F>*>(jobs[j].points), reinterpret_cast<Affine<F>*>(jobs[j].result), biased, c, exec);
-    }
+    if (g1[j]) *reinterpret_cast<Affine<Curve::Fp>*>(jobs[j].result) = g1[j]->result();
+    if (g2[j]) *reinterpret_cast<Affine<Fp2<Curve::Fp>>*>(jobs[j].result) = g2[j]->result();
   }
 }
 

@@ -1,0 +1,213 @@
+// Batched affine additions: many accumulators, to each of which one point is added at the price of 5M + 1S and a share
+// of one inversion (Montgomery's trick).
+#pragma once
+
+#include "msm_rows.h"
+
+#include <vector>
+
+#if SNL_ISA_ifma
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
+#endif
+
+namespace snarkline {
+inline namespace SNL_ISA {
+
+// Accumulators in slots of V::lanes lanes, slots in pairs: a pair's two additions are independent and fill each other's
+// latency. `start` sets the first `count` accumulators to points of a table, `add` adds points to the first `count`.
+template <class C>
+class BatchAdder {
+ public:
+  using R = Rows<C>;
+  using K = Coordinate<C>;
+  using V = typename K::Base;
+  using F = typename V::Scalar;
+  using Point = typename R::Point;
+  static constexpr usize lanes = V::lanes;
+  static constexpr usize granule = 2 * lanes;   // entries are read in groups of this many
+  static constexpr usize ahead = 8 * granule;   // and their rows prefetched so many entries before
+  static constexpr usize padding = ahead + granule;  // so entries of existing rows must follow the last for this many
+
+  void reserve(usize accumulators) {
+    const usize slots = 2 * ((accumulators + granule - 1) / granule);
+    if (slots <= slots_.size()) return;
+    slots_.resize(slots);
+    infinite_.resize(slots);
+    passed_.resize(slots);
+  }
+
+  template <RowForm form>
+  void start(const u64* table, const Entry* entries, usize count) {
+    for (usize s = 0; s * lanes < count; s++) {
+      prefetch(table, entries + s * lanes);
+      Point p = R::template load<form>(table, entries + s * lanes);
+      p.y = positive(p.y);
+      slots_[s].sum = p;
+      infinite_[s] = 0;
+    }
+  }
+
+  // No entry may be a row at infinity.
+  template <RowForm form>
+  void add(const u64* table, const Entry* entries, usize count) {
+    const usize pairs = (count + granule - 1) / granule;
+    V product[2] = {V::wide(F::one()), V::wide(F::one())};
+    for (usize i = 0; i < pairs; i++) {
+      load<form>(table, entries, i, count);
+      multiply(i, product);
+    }
+    if (!invert(product)) {
+      resolve(pairs);
+      for (V& p : product) p = V::wide(F::one());
+      for (usize i = 0; i < pairs; i++) multiply(i, product);
+      invert(product);
+    }
+    for (usize i = pairs; i-- > 0;) finish(i, product);
+  }
+
+  // The accumulators of slot s, coordinates below 2p, and which of them are infinity.
+  Point sum(usize s) const {
+    return {K::map([](const V& v) { return V::reduce(v); }, slots_[s].sum.x),
+            K::map([](const V& v) { return V::reduce(v); }, slots_[s].sum.y)};
+  }
+  u8 infinite(usize s) const { return infinite_[s]; }
+
+ private:
+  using Scale = Scaling<V>;
+  // Bounds, in multiples of p: a loaded x, a loaded |y|, an accumulator's x and y. (After an addition both are below 1.6.)
+  static constexpr u64 X = Scale::x_bound, Y = Scale::y_bound, SX = X < 2 ? 2 : X, SY = 2 * Y;
+
+  struct Slot {
+    Point sum;
+    Point other;  // what is added
+    V before;     // product of the denominators that precede this slot's in its chain
+  };
+
+  SNL_HD static void prefetch(const u64* table, const Entry* entries) {
+    SNL_UNROLL for (usize i = 0; i < lanes; i++) R::prefetch(table, entries[ahead + i]);
+  }
+  SNL_HD static C positive(const C& y) {
+    return K::map([](const V& v) { return V::template sub<Y>(v, V::constant(F::zero())); }, y);
+  }
+  // x2 - x1, and 1 in the lanes that are passed over.
+  SNL_HD static V denominator(const Slot& slot, u8 passed, C& dx) {
+    dx = K::map([](const V& a, const V& b) { return V::template sub<SX>(a, b); }, slot.other.x, slot.sum.x);
+    const V d = K::norm(dx);
+    return passed ? V::select(passed, V::wide(F::one()), d) : d;
+  }
+
+  template <RowForm form>
+  SNL_HD void load(const u64* table, const Entry* entries, usize pair, usize count) {
+    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+      const usize s = 2 * pair + h, first = s * lanes;
+      prefetch(table, entries + first);
+      slots_[s].other = R::template load<form>(table, entries + first);
+      const usize live = count > first ? count - first : 0;
+      passed_[s] = live >= lanes ? 0 : (u8)(0xff << live);
+      if (infinite_[s] & ~passed_[s]) [[unlikely]] replace_infinite(s);
+    }
+  }
+  // infinity + P = P
+  void replace_infinite(usize s) {
+    Slot& slot = slots_[s];
+    const u8 mask = infinite_[s] & ~passed_[s];
+    auto choose = [=](const V& a, const V& b) { return V::select(mask, a, b); };
+    slot.sum.x = K::map(choose, slot.other.x, slot.sum.x);
+    slot.sum.y = K::map(choose, positive(slot.other.y), slot.sum.y);
+    infinite_[s] &= ~mask;
+    passed_[s] |= mask;
+  }
+
+  SNL_HD void multiply(usize pair, V (&product)[2]) {
+    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+      Slot& slot = slots_[2 * pair + h];
+      C dx;
+      const V d = denominator(slot, passed_[2 * pair + h], dx);
+      slot.before = product[h];
+      product[h] = V::mul(product[h], d);
+    }
+  }
+
+  // Every lane of both products to its inverse; false if one is zero, and then nothing is done.
+  static bool invert(V (&product)[2]) {
+    F value[granule], before[granule], all = F::one();
+    for (usize i = 0; i < granule; i++) {
+      value[i] = product[i / lanes].get(i % lanes);
+      before[i] = all;
+      all *= value[i];
+    }
+    if (all.is_zero()) return false;
+    F inverse = all.inverse() * Scale::inverse_form;
+    for (usize i = granule; i-- > 0;) {
+      product[i / lanes].set(i % lanes, inverse * before[i]);
+      inverse *= value[i];
+    }
+    return true;
+  }
+
+  // Pairs with equal x are not for the formula: their sums are put into the accumulators here, and they are passed over.
+  void resolve(usize pairs) {
+    for (usize s = 0; s < 2 * pairs; s++) {
+      Slot& slot = slots_[s];
+      C dx;
+      const u8 equal = V::zero_mask(denominator(slot, passed_[s], dx));
+      if (!equal) continue;
+      for (usize lane = 0; lane < lanes; lane++) {
+        if (!(equal >> lane & 1)) continue;
+        const auto p = R::get(slot.sum, lane);
+        const auto q = R::get(Point{slot.other.x, positive(slot.other.y)}, lane);
+        if (p.y == q.y) {
+          R::set(slot.sum, lane, Xyzz<typename K::Scalar>::dbl_affine(p).to_affine());
+        } else {
+          infinite_[s] |= (u8)(1 << lane);
+        }
+      }
+      passed_[s] |= equal;
+    }
+  }
+
+  // lambda = (y2 - y1) / (x2 - x1); x3 = lambda^2 - x1 - x2; y3 = lambda (x1 - x3) - y1.
+  SNL_HD void finish(usize pair, V (&inverse)[2]) {
+    C dx[2], lambda[2], square[2];
+    V over[2];
+    Slot* slot = &slots_[2 * pair];
+    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+      const V d = denominator(slot[h], passed_[2 * pair + h], dx[h]);
+      over[h] = V::mul(inverse[h], slot[h].before);
+      inverse[h] = V::mul(inverse[h], d);
+    }
+    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+      const C dy = K::map([](const V& a, const V& b) { return V::template sub<Y + SY>(a, b); }, slot[h].other.y,
+                          slot[h].sum.y);
+      lambda[h] = K::mul(dy, K::invert(dx[h], over[h]));
+    }
+    SNL_UNROLL for (usize h = 0; h < 2; h++) square[h] = K::sqr(lambda[h]);
+    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+      const Point p = slot[h].sum;
+      Point q;
+      q.x = K::map([](const V& a, const V& b, const V& c) { return V::template sub_sub_reduce<X + SX>(a, b, c); },
+                   square[h], slot[h].other.x, p.x);
+      const C run = K::map([](const V& a, const V& b) { return V::template sub<2>(a, b); }, p.x, q.x);
+      q.y = K::map([](const V& a, const V& b) { return V::template sub_reduce<SY>(a, b); }, K::mul(run, lambda[h]), p.y);
+      const u8 passed = passed_[2 * pair + h];
+      if (passed) [[unlikely]] {
+        auto choose = [=](const V& a, const V& b) { return V::select(passed, a, b); };
+        q.x = K::map(choose, p.x, q.x);
+        q.y = K::map(choose, p.y, q.y);
+      }
+      slot[h].sum = q;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<u8> infinite_;  // by slot: lanes whose accumulator is infinity
+  std::vector<u8> passed_;    // by slot, for one addition: lanes that it leaves alone
+};
+
+}  // namespace SNL_ISA
+}  // namespace snarkline
+
+#if SNL_ISA_ifma
+#pragma GCC pop_options
+#endif
