@@ -1,5 +1,5 @@
 // Eight elements of a prime field at once, in radix 2^52, by AVX-512 IFMA (Ice Lake, Zen 4 and later). Empty unless
-// SNL_ISA_ifma. Include it after all standard headers; code that uses it needs the same target pragma.
+// SNL_ISA_ifma. Include it after all standard headers; code that uses it lies between ifma_begin.h and ifma_end.h.
 //
 // Interface, for F = Field<P> of N = 4 or 6 limbs, W = 5 or 8 words (V = Field8<F>):
 //
@@ -10,7 +10,7 @@
 //   V::add(a, b), V::sub<K>(a, b), V::neg<K>(a)              a + b, a - b + K p, K p - a
 //   V::reduce(a)                      [0, K p) to [0, p + K p / 2^14), by one quotient estimate (a fifth of a product)
 //   V::sub_reduce<K>(a, b), V::sub_sub_reduce<K>(a, b, c)   reduce(a - b + K p), reduce(a - b - c + K p)
-//   x.get(lane), x.set(lane, f)       one lane (slow)
+//   x.get(lane), x.set(lane, f)       one lane, canonical (slow)
 //   V::canonical(a)                   [0, 2p) to [0, p)
 //   V::select(mask, a, b)             lane l of a where bit l of mask is set, else of b
 //   V::zero_mask(a)                   which lanes are 0 mod p, exactly (as dear as a product)
@@ -41,11 +41,7 @@
 #if SNL_ISA_ifma
 #include <immintrin.h>
 
-#pragma GCC push_options
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"        // GCC's own _mm512_undefined_epi32()
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
+#include "ifma_begin.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -165,9 +161,9 @@ struct alignas(64) Field8 {
     }
     return x;
   }
-  // One lane's value, [0, 2p) to [0, p), with no change of form.
+  // One lane's value, [0, 2^13 p) to [0, p), with no change of form.
   F get(int lane) const {
-    const Field8 c = canonical(*this);
+    const Field8 c = canonical(reduce(*this));
     __m512i limb[N];
     c.to_limbs(limb);
     F f{};
@@ -393,6 +389,5 @@ struct alignas(64) Field8 {
 
 }  // namespace SNL_ISA
 }  // namespace snarkline
-#pragma GCC diagnostic pop
-#pragma GCC pop_options
+#include "ifma_end.h"
 #endif

@@ -7,10 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#if SNL_ISA_ifma
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
-#endif
+#include "ifma_begin.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -204,6 +201,4 @@ class KeyedSums {
 }  // namespace SNL_ISA
 }  // namespace snarkline
 
-#if SNL_ISA_ifma
-#pragma GCC pop_options
-#endif
+#include "ifma_end.h"

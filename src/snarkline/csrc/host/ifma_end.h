@@ -1,0 +1,4 @@
+#if SNL_ISA_ifma
+#pragma GCC diagnostic pop
+#pragma GCC pop_options
+#endif
