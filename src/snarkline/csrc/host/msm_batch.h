@@ -2,6 +2,7 @@
 // of one inversion (Montgomery's trick).
 #pragma once
 
+#include "inverse.h"
 #include "msm_rows.h"
 
 #include <vector>
@@ -54,13 +55,8 @@ class BatchAdder {
       load<form>(table, entries, i, count);
       multiply(i, product);
     }
-    if (!invert(product)) {
-      resolve(pairs);
-      for (V& p : product) p = V::wide(F::one());
-      for (usize i = 0; i < pairs; i++) multiply(i, product);
-      invert(product);
-    }
-    for (usize i = pairs; i-- > 0;) finish(i, product);
+    if (!invert(product)) retry(pairs, product);
+    finish(pairs, product);
   }
 
   // The accumulators of slot s, coordinates below 2p, and which of them are infinity.
@@ -128,21 +124,43 @@ class BatchAdder {
 
   // Every lane of both products to its inverse; false if one is zero, and then nothing is done.
   static bool invert(V (&product)[2]) {
-    F value[granule], before[granule], all = F::one();
-    for (usize i = 0; i < granule; i++) {
-      value[i] = product[i / lanes].get(i % lanes);
+    F value[lanes], before[lanes], all = F::one();
+    V::mul(product[0], product[1]).store(value[0].v.limb);
+    for (usize i = 0; i < lanes; i++) {
       before[i] = all;
       all *= value[i];
     }
     if (all.is_zero()) return false;
-    F inverse = all.inverse() * Scale::inverse_form;
-    for (usize i = granule; i-- > 0;) {
-      product[i / lanes].set(i % lanes, inverse * before[i]);
-      inverse *= value[i];
+    F inverse = DivisionSteps<F>::invert(all) * Scale::inverse_form;
+    for (usize i = lanes; i-- > 0;) {
+      const F next = inverse * value[i];
+      value[i] = inverse * before[i];
+      inverse = next;
     }
+    const V both = V::load(value[0].v.limb), first = V::mul(both, product[1]);
+    product[1] = V::mul(both, product[0]);
+    product[0] = first;
     return true;
   }
 
+  using G = typename K::Scalar;
+  static F inverse_of(const F& x) { return DivisionSteps<F>::invert(x); }
+  static Fp2<F> inverse_of(const Fp2<F>& x) {
+    const F t = inverse_of(x.c0.sqr() + x.c1.sqr());
+    return {x.c0 * t, -(x.c1 * t)};
+  }
+  static Affine<G> doubled(const Affine<G>& p) {
+    const G xx = p.x.sqr(), lambda = (xx.dbl() + xx) * inverse_of(p.y.dbl());
+    const G x = lambda.sqr() - p.x.dbl();
+    return {x, lambda * (p.x - x) - p.y};
+  }
+
+  [[gnu::noinline]] void retry(usize pairs, V (&product)[2]) {
+    resolve(pairs);
+    for (V& p : product) p = V::wide(F::one());
+    for (usize i = 0; i < pairs; i++) multiply(i, product);
+    invert(product);
+  }
   // Pairs with equal x are not for the formula: their sums are put into the accumulators here, and they are passed over.
   void resolve(usize pairs) {
     for (usize s = 0; s < 2 * pairs; s++) {
@@ -155,7 +173,7 @@ class BatchAdder {
         const auto p = R::get(slot.sum, lane);
         const auto q = R::get(Point{slot.other.x, positive(slot.other.y)}, lane);
         if (p.y == q.y) {
-          R::set(slot.sum, lane, Xyzz<typename K::Scalar>::dbl_affine(p).to_affine());
+          R::set(slot.sum, lane, doubled(p));
         } else {
           infinite_[s] |= (u8)(1 << lane);
         }
@@ -164,8 +182,11 @@ class BatchAdder {
     }
   }
 
+  [[gnu::noinline]] void finish(usize pairs, V (&inverse)[2]) {
+    for (usize i = pairs; i-- > 0;) finish_pair(i, inverse);
+  }
   // lambda = (y2 - y1) / (x2 - x1); x3 = lambda^2 - x1 - x2; y3 = lambda (x1 - x3) - y1.
-  SNL_HD void finish(usize pair, V (&inverse)[2]) {
+  SNL_HD void finish_pair(usize pair, V (&inverse)[2]) {
     C dx[2], lambda[2], square[2];
     V over[2];
     Slot* slot = &slots_[2 * pair];

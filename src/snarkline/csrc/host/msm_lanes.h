@@ -62,6 +62,8 @@ struct Field1 {
   SNL_HD void to_limbs(u64* limb) const {
     for (int i = 0; i < N; i++) limb[i] = f.v.limb[i];
   }
+  SNL_HD static Field1 load(const u64* limb) { return from_limbs<0>(limb); }
+  SNL_HD void store(u64* limb) const { to_limbs(limb); }
   SNL_HD F get(int) const { return f; }
   SNL_HD void set(int, const F& x) { f = x; }
 };

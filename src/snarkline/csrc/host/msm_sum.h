@@ -159,6 +159,7 @@ class KeyedSums {
     const usize parts = rank_.size();
     part_rows_.resize((parts + 1) * R::limbs);
     u64* nowhere = part_rows_.data() + parts * R::limbs;
+    const V lanes_beta = V::wide(beta ? *beta : F::one());
     for (usize s = 0; s * Adder::lanes < parts; s++) {
       typename R::Point p = adder_.sum(s);
       u64* row[Adder::lanes];
@@ -176,12 +177,12 @@ class KeyedSums {
         row[i] = to_out ? out + usize{key} * R::limbs : part_rows_.data() + usize{part} * R::limbs;
         if (adder_.infinite(s) >> i & 1) key = dropped;
       }
-      if (odd) p.x = under_endomorphism(p.x, odd, *beta);
+      if (odd) p.x = under_endomorphism(p.x, odd, lanes_beta);
       R::store(p, adder_.infinite(s), row);
     }
   }
-  static C under_endomorphism(const C& x, u8 lanes, const F& beta) {
-    const C image = Coordinate<C>::mul_base(x, V::wide(beta));
+  static C under_endomorphism(const C& x, u8 lanes, const V& beta) {
+    const C image = Coordinate<C>::mul_base(x, beta);
     return Coordinate<C>::map([=](const V& a, const V& b) { return V::select(lanes, a, b); }, image, x);
   }
 
