@@ -51,6 +51,14 @@ def test_clear_cures_nothing_and_clearing_the_capacity_waits_earlier() -> None:
     assert capacity["reclaimed_s"] > 0.005
 
 
+def test_the_report_names_the_ghost_unasked() -> None:
+    report = e.report_fresh(e.Run("sync", "both", "4k", 256 * MIB, 2, 0.05))
+    ghosts = [line for line in report.splitlines() if line.endswith("<- ghost")]
+    assert any("teardown" in line and "released" in line for line in ghosts), report
+    report = e.report_fresh(e.Run("recycle", "both", "4k", 256 * MIB, 2, 0.05))
+    assert "<- ghost" not in report
+
+
 def test_shares_of_the_sides() -> None:
     sides = {side: e.Run("sync", side, "4k", 167 * MIB, 2) for side in e.SIDES}
     assert (sides["native"].native_bytes, sides["native"].caller_bytes) == (37 * MIB, 0)

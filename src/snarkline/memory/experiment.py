@@ -5,7 +5,7 @@ and its vectors are destroyed on the way out; the caller's arrays (a, b, c of te
 function that called it returns. 37 : 130 by bytes, as in a proof of a 32 GiB sector. Meanwhile one native thread maps
 and unmaps memory and one Python thread ticks: what they wait is what a release does to others.
 
-Every run has a process of its own: `python -m snarkline.memory.experiment` reads a `Run` and prints its row.
+Every run has a process of its own: `python -m snarkline.memory.experiment measure` reads a `Run` and prints its row.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from snarkline.memory.arena import Arena
 from snarkline.memory.lease import Lease
 from snarkline.memory.policy import Release
 from snarkline.native import core
+from snarkline.trace import Timeline
 
 NATIVE_SHARE, CALLER_SHARE = 37, 130
 NATIVE_VECTORS, CALLER_VECTORS = 10, 30
@@ -199,14 +200,32 @@ def _peak_rss_bytes() -> int:
     raise InternalError("/proc/self/status has no VmHWM")
 
 
+def report(run: Run) -> str:
+    """A timeline of one run in this process."""
+    arena = Arena(run.release, pages="4k" if run.pages == "4k" else "auto", threads=run.threads)
+    box = [_caller_buffers(run, arena)]
+    with Timeline("call", calls=[_call]) as timeline:
+        _call(run, arena, box, Moments())
+    return str(timeline.report())
+
+
 def measure_fresh(run: Run) -> Row:
     """One run in a process of its own."""
-    command = [sys.executable, "-m", "snarkline.memory.experiment"]
+    return dict(json.loads(_fresh(run, "measure")))
+
+
+def report_fresh(run: Run) -> str:
+    """The timeline of one run in a process of its own, as its report."""
+    return _fresh(run, "report")
+
+
+def _fresh(run: Run, what: str) -> str:
+    command = [sys.executable, "-m", "snarkline.memory.experiment", what]
     environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if run.pages == "4k" else "1"}
     done = subprocess.run(command, input=json.dumps(asdict(run)), capture_output=True, text=True, env=environment)
     if done.returncode:
         raise InternalError(f"a run of {run} ended with {done.returncode}: {done.stderr.strip()}")
-    return dict(json.loads(done.stdout))
+    return done.stdout
 
 
 def plan(policies: Sequence[str], base: Run) -> list[Run]:
@@ -282,8 +301,9 @@ def fits(rows: Iterable[Row]) -> list[Fit]:
 
 
 def main() -> None:
-    """The process of one run."""
-    print(json.dumps(measure(Run(**json.load(sys.stdin)))))
+    """The process of one run, which is read from standard input: its row, or its timeline's report."""
+    run = Run(**json.load(sys.stdin))
+    print(json.dumps(measure(run)) if sys.argv[1] == "measure" else report(run))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ def release(
         rows = experiment.repeat(plan, runs)
     fits = experiment.fits(rows) if sweep else []
     report.show(_sweep_table(rows, fits) if sweep else _table(rows))
+    if not sweep and "sync" in chosen and not report.quiet and not report.as_json:
+        report.line(f"The timeline of a call with sync:\n\n{experiment.report_fresh(base)}")
     report.result({"rows": rows, **({"fits": [asdict(fit) for fit in fits]} if sweep else {})})
 
 

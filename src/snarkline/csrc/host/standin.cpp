@@ -52,6 +52,7 @@ void work(const StandinCall& call) {
 }  // namespace
 
 StandinTimes standin_call(const StandinCall& call) {
+  SNL_SPAN("standin");
   StandinTimes times;
   times.entered = now_ns();
   std::vector<StandinVector> vectors = fill(call);
@@ -63,6 +64,7 @@ StandinTimes standin_call(const StandinCall& call) {
   }
   if (call.keep) times.kept = std::make_shared<std::vector<StandinVector>>(std::move(vectors));
   times.last_statement = now_ns();
+  native_span_last_statement();
   return times;
 }
 
