@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -72,18 +73,30 @@ def same(a: FrVector, b: FrVector) -> bool:
     return bool(np.array_equal(a.limbs, b.limbs))
 
 
+@cache
+def reference_results(
+    curve: Curve, log_size: int
+) -> tuple[FrVector, dict[tuple[int | None, bool], FrVector], FrVector]:
+    """A vector, its transforms by (shift, inverse), its evaluations on a coset."""
+    d = domain(curve, log_size)
+    values = edge_biased(curve, d.size, seed=log_size)
+    transforms = {
+        (shift, inverse): reference.ntt(vector(curve, values), d, shift=shift or 1, inverse=inverse)
+        for shift in (None, curve.generator)
+        for inverse in (False, True)
+    }
+    return vector(curve, values), transforms, reference.coset_evaluations(vector(curve, values), d, curve.generator)
+
+
 @every_isa
 @every_curve
 @pytest.mark.parametrize("log_size", SMALL)
 def test_agrees_with_the_reference(curve, isa, log_size):
     d = domain(curve, log_size)
-    values = edge_biased(curve, d.size, seed=log_size)
-    for shift in (None, curve.generator):
-        for inverse in (False, True):
-            expected = reference.ntt(vector(curve, values), d, shift=shift or 1, inverse=inverse)
-            assert same(transform(vector(curve, values), d, isa=isa, shift=shift, inverse=inverse), expected)
-    expected = reference.coset_evaluations(vector(curve, values), d, curve.generator)
-    assert same(coset_evaluations(vector(curve, values), d, curve.generator, isa=isa), expected)
+    v, transforms, on_coset = reference_results(curve, log_size)
+    for (shift, inverse), expected in transforms.items():
+        assert same(transform(v, d, isa=isa, shift=shift, inverse=inverse), expected)
+    assert same(coset_evaluations(v, d, curve.generator, isa=isa), on_coset)
 
 
 @every_isa

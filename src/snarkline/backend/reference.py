@@ -92,7 +92,11 @@ def evaluate(coefficients: list[int], root: int, r: int) -> list[int]:
         return [coefficients[0] % r]
     even = evaluate(coefficients[0::2], root * root % r, r)
     odd = evaluate(coefficients[1::2], root * root % r, r)
-    return [(even[i % (n // 2)] + pow(root, i, r) * odd[i % (n // 2)]) % r for i in range(n)]
+    values, x = [], 1
+    for i in range(n):
+        values.append((even[i % (n // 2)] + x * odd[i % (n // 2)]) % r)
+        x = x * root % r
+    return values
 
 
 def interpolate(values: list[int], root: int, r: int) -> list[int]:
