@@ -2,7 +2,7 @@
 // everything else is derived here at compile time.
 #pragma once
 
-#include "int.h"
+#include "limbs32.h"
 
 // Fields of 4 and 6 words have assembly for these sets; constants are computed by the portable text in any case.
 #if (SNL_ISA_adx || SNL_ISA_ifma) && defined(__x86_64__)
@@ -66,6 +66,7 @@ struct Field {
   SNL_HD constexpr bool is_zero() const { return v.is_zero(); }
 
   SNL_HD friend constexpr Field operator+(const Field& a, const Field& b) {
+    SNL_AT_RUN_TIME(limbs32::add(a, b));
 #if SNL_X86
     if (!__builtin_is_constant_evaluated()) {
       Field c;
@@ -79,6 +80,7 @@ struct Field {
     return c;
   }
   SNL_HD friend constexpr Field operator-(const Field& a, const Field& b) {
+    SNL_AT_RUN_TIME(limbs32::sub(a, b));
 #if SNL_X86
     if (!__builtin_is_constant_evaluated()) {
       Field c;
@@ -100,6 +102,7 @@ struct Field {
   // Montgomery product, CIOS without the last carry word: Koc, Acar, Kaliski, "Analyzing and comparing Montgomery
   // multiplication algorithms" (1996), section 5, with p < 2^(64 N - 1). In: [0, p); out: [0, p).
   SNL_HD friend constexpr Field operator*(const Field& a, const Field& b) {
+    SNL_AT_RUN_TIME(limbs32::mul(a, b));
 #if SNL_X86
     if (!__builtin_is_constant_evaluated()) {
       Field c;

@@ -37,6 +37,30 @@ using usize = decltype(sizeof(0));
 
 inline namespace SNL_ISA {
 
+#ifdef __CUDACC_RTC__
+// Without a 128-bit type. At run time these serve short loops only: fields have limbs32.h.
+SNL_HD constexpr u64 add_carry(u64 a, u64 b, u64& carry) {
+  const u64 s = a + b, t = s + carry;
+  carry = (s < a) | (t < s);
+  return t;
+}
+SNL_HD constexpr u64 sub_borrow(u64 a, u64 b, u64& borrow) {
+  const u64 d = a - b, t = d - borrow;
+  borrow = (a < b) | (d < borrow);
+  return t;
+}
+SNL_HD constexpr u64 mul_add(u64 acc, u64 a, u64 b, u64& carry) {
+  const u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
+  const u64 low = a0 * b0, cross = a0 * b1 + (low >> 32), middle = a1 * b0 + (u32)cross;
+  u64 c = 0;
+  u64 t = add_carry((middle << 32) | (u32)low, acc, c);
+  u64 high = a1 * b1 + (cross >> 32) + (middle >> 32) + c;
+  c = 0;
+  t = add_carry(t, carry, c);
+  carry = high + c;
+  return t;
+}
+#else
 // a + b + carry; carry is 0 or 1 before and after.
 SNL_HD constexpr u64 add_carry(u64 a, u64 b, u64& carry) {
   u128 t = (u128)a + b + carry;
@@ -57,6 +81,7 @@ SNL_HD constexpr u64 mul_add(u64 acc, u64 a, u64 b, u64& carry) {
   carry = (u64)(t >> 64);
   return (u64)t;
 }
+#endif
 
 // An unsigned integer of N 64-bit limbs, least significant first. An aggregate, so constants are written `{...}`.
 template <int N>

@@ -1,0 +1,394 @@
+// Scalars of a multi-scalar multiplication: signed digits, sorted by bucket, and the lists of additions of each round
+// (rounds.cu). One entry is one non-zero digit: its key is the bucket, its value the index of the point and, in bit 31,
+// whether the point is to be negated. Zero digits make no entry, so witnesses of bits cost what their ones cost.
+#include "access.h"
+
+namespace snarkline {
+inline namespace SNL_ISA {
+namespace {
+
+using Fr = SNL_CURVE::Fr;
+constexpr int warp_size = 32;
+constexpr u32 all_lanes = ~0u;
+
+SNL_DEVICE u32 lane_id() { return threadIdx.x % warp_size; }
+SNL_DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
+
+// A window of digits: bits [start, start + bits) of the scalar; its buckets begin at `base`.
+struct Window {
+  u32 start, bits, base, unused;
+};
+constexpr int max_windows = 64;
+
+// A scalar s with |s| <= r/2, plus half of each window but the top one: digit + 2^(bits - 1) is then what the bits of
+// the window say, and carries between windows are gone.
+struct Recoded {
+  u32 word[10];
+  bool negative;
+
+  SNL_DEVICE Recoded(const Fr& scalar, bool montgomery, const u32* halves) {
+    const Int<4> s = montgomery ? scalar.to_canonical() : scalar.v;
+    Int<4> t = Fr::modulus;
+    sub_in_place(t, s);
+    negative = less(t, s);
+    u64 carry = 0;
+    SNL_UNROLL for (int i = 0; i < 4; i++) {
+      const u64 half = halves[2 * i] | static_cast<u64>(halves[2 * i + 1]) << 32;
+      const u64 limb = add_carry(negative ? t.limb[i] : s.limb[i], half, carry);
+      word[2 * i] = static_cast<u32>(limb);
+      word[2 * i + 1] = static_cast<u32>(limb >> 32);
+    }
+    word[8] = word[9] = 0;
+  }
+};
+
+// The bits of the window `w` of a recoded scalar in shared memory, words `stride` apart.
+SNL_DEVICE int digit(const u32* words, u32 stride, const Window& w, bool top) {
+  const u32 at = w.start / 32;
+  const u64 x = words[at * stride] | static_cast<u64>(words[(at + 1) * stride]) << 32;
+  const int value = static_cast<int>((x >> (w.start % 32)) & ((1u << w.bits) - 1));
+  return top ? value : value - (1 << (w.bits - 1));
+}
+
+constexpr u32 digit_threads = 256;
+constexpr u32 digit_warps = digit_threads / warp_size;
+
+}  // namespace
+
+// *count += the number of scalars of more than 32 bits, |s| taken as the smaller of s and r - s.
+SNL_KERNEL(256, 4) count_wide(const Fr* scalars, u32 n, int montgomery, u32* count) {
+  u32 mine = 0;
+  for (u64 i = global_index(); i < n; i += grid_size()) {
+    const Fr f = load_constant(scalars + i);
+    const Int<4> s = montgomery ? f.to_canonical() : f.v;
+    Int<4> t = Fr::modulus;
+    sub_in_place(t, s);
+    const u64 high = s.limb[1] | s.limb[2] | s.limb[3] | (s.limb[0] >> 32);
+    const u64 high_t = t.limb[1] | t.limb[2] | t.limb[3] | (t.limb[0] >> 32);
+    mine += high != 0 && high_t != 0;
+  }
+  for (int d = 16; d > 0; d /= 2) mine += __shfl_xor_sync(all_lanes, mine, d);
+  if (lane_id() == 0 && mine != 0) atomicAdd(count, mine);
+}
+
+// Appends the entries of n scalars: *n_entries must be 0 before. Order within the output is not fixed.
+SNL_KERNEL(256, 2)
+make_entries(const Fr* scalars, u32 n, int montgomery, const Window* windows, int n_windows, const u32* halves,
+             u32* keys, u32* values, u32* n_entries) {
+  __shared__ u32 words[10 * digit_threads];
+  __shared__ u32 counts[max_windows * digit_warps];
+  __shared__ u32 block_base;
+  const u32 i = static_cast<u32>(global_index()), warp = threadIdx.x / warp_size;
+  const bool valid = i < n;
+  bool negative = false;
+  if (valid) {
+    const Recoded recoded(load_constant(scalars + i), montgomery != 0, halves);
+    negative = recoded.negative;
+    SNL_UNROLL for (int k = 0; k < 10; k++) words[k * digit_threads + threadIdx.x] = recoded.word[k];
+  }
+  const u32* mine = words + threadIdx.x;
+  for (int w = 0; w < n_windows; w++) {
+    const bool entry = valid && digit(mine, digit_threads, windows[w], w + 1 == n_windows) != 0;
+    const u32 mask = __ballot_sync(all_lanes, entry);
+    if (lane_id() == 0) counts[w * digit_warps + warp] = __popc(mask);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    u32 sum = 0;
+    for (u32 k = 0; k < n_windows * digit_warps; k++) {
+      const u32 c = counts[k];
+      counts[k] = sum;
+      sum += c;
+    }
+    block_base = sum == 0 ? 0 : atomicAdd(n_entries, sum);
+  }
+  __syncthreads();
+  for (int w = 0; w < n_windows; w++) {
+    const Window window = windows[w];
+    const int d = valid ? digit(mine, digit_threads, window, w + 1 == n_windows) : 0;
+    const u32 mask = __ballot_sync(all_lanes, d != 0);
+    if (d == 0) continue;
+    const u32 place = block_base + counts[w * digit_warps + warp] + __popc(mask & lanes_below());
+    keys[place] = window.base + static_cast<u32>(d < 0 ? -d : d) - 1;
+    values[place] = i | static_cast<u32>((d < 0) != negative) << 31;
+  }
+}
+
+// ---- radix sort by 8 bits or fewer at a time, least significant first; stable ----
+
+namespace {
+
+constexpr u32 sort_threads = 256, sort_warps = sort_threads / warp_size, sort_items = 16;
+constexpr u32 sort_tile = sort_threads * sort_items;
+constexpr u32 max_bins = 256;
+
+}  // namespace
+
+// counts[bin * tiles + tile] = how many keys of the tile have that digit
+SNL_KERNEL(256, 4) sort_count(const u32* keys, u32 n, int shift, int bits, u32* counts) {
+  __shared__ u32 bins[max_bins];
+  const u32 n_bins = 1u << bits, begin = blockIdx.x * sort_tile;
+  for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) bins[b] = 0;
+  __syncthreads();
+  for (u32 k = 0; k < sort_items; k++) {
+    const u32 i = begin + k * sort_threads + threadIdx.x;
+    if (i < n) atomicAdd(&bins[(keys[i] >> shift) & (n_bins - 1)], 1u);
+  }
+  __syncthreads();
+  for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) counts[b * gridDim.x + blockIdx.x] = bins[b];
+}
+
+// Moves a tile to its places; `offsets` is the exclusive prefix sum of the counts. Within the tile the items are first
+// brought into order in shared memory, so that neighbouring threads write to neighbouring addresses.
+SNL_KERNEL(256, 3)
+sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, const u32* offsets, u32* keys_out,
+             u32* values_out) {
+  __shared__ u32 ranks[sort_warps * max_bins];
+  __shared__ u32 starts[max_bins];
+  __shared__ u32 tile_keys[sort_tile], tile_values[sort_tile];
+  const u32 n_bins = 1u << bits, mask_bits = n_bins - 1, warp = threadIdx.x / warp_size;
+  const u32 begin = blockIdx.x * sort_tile, first = begin + warp * (sort_items * warp_size) + lane_id();
+  for (u32 b = threadIdx.x; b < sort_warps * max_bins; b += sort_threads) ranks[b] = 0;
+  __syncthreads();
+
+  // Rank within the warp's items: how many before it have the same digit.
+  u32 key[sort_items], rank[sort_items];
+  u32* mine = ranks + warp * max_bins;
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
+    const u32 i = first + k * warp_size;
+    const bool valid = i < n;
+    key[k] = valid ? keys[i] : 0;
+    const u32 bin = (key[k] >> shift) & mask_bits;
+    const u32 peers = __match_any_sync(all_lanes, valid ? bin : ~0u);
+    rank[k] = mine[bin] + __popc(peers & lanes_below());
+    __syncwarp();
+    if (valid && (peers & lanes_below()) == 0) mine[bin] += __popc(peers);
+    __syncwarp();
+  }
+  __syncthreads();
+  // Over the warps, then over the bins.
+  u32 total = 0;
+  if (threadIdx.x < n_bins) {
+    for (u32 w = 0; w < sort_warps; w++) {
+      const u32 c = ranks[w * max_bins + threadIdx.x];
+      ranks[w * max_bins + threadIdx.x] = total;
+      total += c;
+    }
+  }
+  starts[threadIdx.x] = total;
+  __syncthreads();
+  for (u32 d = 1; d < max_bins; d *= 2) {
+    const u32 before = threadIdx.x >= d ? starts[threadIdx.x - d] : 0;
+    __syncthreads();
+    starts[threadIdx.x] += before;
+    __syncthreads();
+  }
+  const u32 start = starts[threadIdx.x] - total;
+  __syncthreads();
+  starts[threadIdx.x] = start;
+  __syncthreads();
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
+    const u32 i = first + k * warp_size;
+    if (i < n) {
+      const u32 bin = (key[k] >> shift) & mask_bits;
+      const u32 place = starts[bin] + mine[bin] + rank[k];
+      tile_keys[place] = key[k];
+      tile_values[place] = values[i];
+    }
+  }
+  __syncthreads();
+  const u32 size = n - begin < sort_tile ? n - begin : sort_tile;
+  for (u32 i = threadIdx.x; i < size; i += sort_threads) {
+    const u32 k = tile_keys[i], bin = (k >> shift) & mask_bits;
+    const u32 place = offsets[bin * gridDim.x + blockIdx.x] + i - starts[bin];
+    keys_out[place] = k;
+    values_out[place] = tile_values[i];
+  }
+}
+
+// ---- buckets ----
+
+// start[b], end[b]: the entries of bucket b in the sorted list. Both must be 0 before: empty buckets are not visited.
+SNL_KERNEL(256, 4) find_buckets(const u32* keys, u32 n, u32* start, u32* end) {
+  const u64 i = global_index();
+  if (i >= n) return;
+  const u32 key = keys[i];
+  if (i == 0 || keys[i - 1] != key) start[key] = static_cast<u32>(i);
+  if (i + 1 == n || keys[i + 1] != key) end[key] = static_cast<u32>(i) + 1;
+}
+
+namespace {
+
+constexpr int max_rounds = 28;
+
+// Entries that are left of m after `rounds` rounds of pairwise additions.
+SNL_DEVICE u32 left_after(u32 m, int rounds) {
+  return static_cast<u32>((static_cast<u64>(m) + (u64{1} << rounds) - 1) >> rounds);
+}
+// Additions of round r = 1, 2, ...
+SNL_DEVICE u32 additions(u32 m, int r) { return left_after(m, r - 1) / 2; }
+
+}  // namespace
+
+// Where the sums of a bucket begin that the first round makes: no two buckets overlap, since a bucket of m entries
+// leaves at most (m + 1) / 2.
+SNL_DEVICE u32 sums_begin(u32 start, u32 bucket) {
+  return static_cast<u32>((static_cast<u64>(start) + bucket + 1) >> 1);
+}
+
+// totals[r] += the additions of round r, for r = 1 to max_rounds - 1. totals[0] is the size of the largest bucket.
+SNL_KERNEL(256, 4) count_additions(const u32* start, const u32* end, u32 n_buckets, u32* totals) {
+  u32 sums[max_rounds] = {};
+  for (u64 b = global_index(); b < n_buckets; b += grid_size()) {
+    const u32 m = end[b] - start[b];
+    if (m > sums[0]) sums[0] = m;
+    SNL_UNROLL for (int r = 1; r < max_rounds; r++) sums[r] += additions(m, r);
+  }
+  SNL_UNROLL for (int r = 0; r < max_rounds; r++) {
+    u32 x = sums[r];
+    for (int d = 16; d > 0; d /= 2) {
+      const u32 other = __shfl_xor_sync(all_lanes, x, d);
+      x = r == 0 ? (other > x ? other : x) : x + other;
+    }
+    if (lane_id() == 0 && x != 0) {
+      if (r == 0) {
+        atomicMax(totals, x);
+      } else {
+        atomicAdd(totals + r, x);
+      }
+    }
+  }
+}
+
+// ---- exclusive prefix sums, of an array or of the additions of a round by bucket ----
+
+namespace {
+
+constexpr u32 scan_threads = 256, scan_items = 16, scan_tile = scan_threads * scan_items;
+
+struct FromArray {
+  const u32* values;
+  SNL_DEVICE u32 operator()(u32 i) const { return values[i]; }
+};
+struct FromBuckets {
+  const u32 *start, *end;
+  int round;
+  SNL_DEVICE u32 operator()(u32 i) const { return additions(end[i] - start[i], round); }
+};
+
+// The exclusive prefix sum of one value a thread, and the sum of all in `total`.
+SNL_DEVICE u32 block_scan(u32 value, u32& total) {
+  __shared__ u32 warps[scan_threads / warp_size];
+  u32 sum = value;
+  SNL_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
+    const u32 before = __shfl_up_sync(all_lanes, sum, d);
+    if (lane_id() >= d) sum += before;
+  }
+  if (lane_id() == warp_size - 1) warps[threadIdx.x / warp_size] = sum;
+  __syncthreads();
+  u32 offset = 0;
+  total = 0;
+  SNL_UNROLL for (u32 w = 0; w < scan_threads / warp_size; w++) {
+    if (w < threadIdx.x / warp_size) offset += warps[w];
+    total += warps[w];
+  }
+  __syncthreads();
+  return offset + sum - value;
+}
+
+template <class Source>
+SNL_DEVICE void tile_sum(const Source& source, u32 n, u32* sums) {
+  u32 sum = 0, total;
+  for (u32 k = 0; k < scan_items; k++) {
+    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
+    if (i < n) sum += source(i);
+  }
+  block_scan(sum, total);
+  if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+template <class Source>
+SNL_DEVICE void tile_scan(const Source& source, u32 n, const u32* sums, u32* out) {
+  u32 offset = sums[blockIdx.x];
+  for (u32 k = 0; k < scan_items; k++) {
+    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
+    u32 total;
+    const u32 before = block_scan(i < n ? source(i) : 0, total);
+    if (i < n) out[i] = offset + before;
+    offset += total;
+  }
+}
+
+}  // namespace
+
+SNL_KERNEL(256, 4) sum_tiles(const u32* values, u32 n, u32* sums) { tile_sum(FromArray{values}, n, sums); }
+SNL_KERNEL(256, 4) scan_tiles(const u32* values, u32 n, const u32* sums, u32* out) {
+  tile_scan(FromArray{values}, n, sums, out);
+}
+SNL_KERNEL(256, 4) sum_additions(const u32* start, const u32* end, int round, u32 n, u32* sums) {
+  tile_sum(FromBuckets{start, end, round}, n, sums);
+}
+SNL_KERNEL(256, 4) scan_additions(const u32* start, const u32* end, int round, u32 n, const u32* sums, u32* out) {
+  tile_scan(FromBuckets{start, end, round}, n, sums, out);
+}
+// The prefix sum of n values, in place, by one block.
+SNL_KERNEL(256, 1) scan_sums(u32* sums, u32 n) {
+  u32 offset = 0;
+  for (u32 begin = 0; begin < n; begin += scan_threads) {
+    const u32 i = begin + threadIdx.x;
+    u32 total;
+    const u32 before = block_scan(i < n ? sums[i] : 0, total);
+    if (i < n) sums[i] = offset + before;
+    offset += total;
+  }
+}
+
+// ---- lists of additions: `offsets` is the prefix sum of the additions of the round by bucket ----
+
+// The first round adds the entries at `first` and `first` + 1 into the sums at `out`.
+SNL_KERNEL(256, 4)
+list_first_round(const u32* keys, u32 n, const u32* start, const u32* end, const u32* offsets, uint2* list,
+                 u32* buckets) {
+  const u64 i = global_index();
+  if (i >= n) return;
+  const u32 b = keys[i], s = start[b], k = static_cast<u32>(i) - s;
+  if ((k & 1) != 0 || i + 1 >= end[b]) return;
+  const u32 a = offsets[b] + k / 2;
+  list[a] = uint2{static_cast<u32>(i), sums_begin(s, b) + k / 2};
+  buckets[a] = b;
+}
+
+// Round r + 1 adds sums 2^(r - 1) places apart, into the first of the two: after round r the sum number e of a bucket
+// is at its begin + (e << (r - 1)). One thread for each addition of round r.
+SNL_KERNEL(256, 4)
+list_next_round(const u32* buckets, const u32* offsets, u32 n, const u32* start, const u32* end,
+                const u32* next_offsets, int round, u32* next_list, u32* next_buckets) {
+  const u64 a = global_index();
+  if (a >= n) return;
+  const u32 b = buckets[a], k = static_cast<u32>(a) - offsets[b];
+  if ((k & 1) != 0 || k + 1 >= left_after(end[b] - start[b], round)) return;
+  const u32 next = next_offsets[b] + k / 2;
+  next_list[next] = sums_begin(start[b], b) + ((k / 2) << round);
+  next_buckets[next] = b;
+}
+
+// The buckets with more than `limit` sums left after the rounds: they are summed in slices by whole blocks. Fills
+// heavy[b] with 1 + the number of the bucket in that list, or 0, and appends (bucket, slice) items and the buckets.
+// counts: slices, buckets; both 0 before.
+SNL_KERNEL(256, 4)
+find_heavy(const u32* start, const u32* end, u32 n_buckets, int rounds, u32 limit, u32 slice_size, u32* heavy,
+           uint2* slices, uint2* heavy_buckets, u32* counts) {
+  const u64 b = global_index();
+  if (b >= n_buckets) return;
+  const u32 left = left_after(end[b] - start[b], rounds);
+  heavy[b] = 0;
+  if (left <= limit) return;
+  const u32 n = (left + slice_size - 1) / slice_size;
+  const u32 first = atomicAdd(&counts[0], n), number = atomicAdd(&counts[1], 1u);
+  heavy[b] = number + 1;
+  heavy_buckets[number] = uint2{first, n};
+  for (u32 s = 0; s < n; s++) slices[first + s] = uint2{static_cast<u32>(b), s};
+}
+
+}  // namespace SNL_ISA
+}  // namespace snarkline
