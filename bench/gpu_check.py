@@ -1,0 +1,331 @@
+"""Checks and times the CUDA backend on the GPU at hand; writes one JSON file.
+
+    python bench/gpu_check.py OUT.json [--sizes 16,18,20] [--only ntt,msm,proof] [--budget SECONDS]
+
+Results are held against the CPU backend, large sums against known discrete logarithms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import snarkline.backend.cuda.backend as backend_module
+from snarkline.backend.base import Domain
+from snarkline.backend.cpu import CpuBackend
+from snarkline.backend.cuda import CudaBackend, CupyDevice, modules_of
+from snarkline.backend.cuda.module import Module
+from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
+from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
+from snarkline.curves.point import Point
+from snarkline.curves.vector import Form, FrVector
+from snarkline.memory import Arena
+
+RNG = np.random.default_rng(7)
+
+
+def random_scalars(curve: Curve, n: int) -> np.ndarray:
+    limbs = RNG.integers(0, 2**64, (n, 4), dtype=np.uint64, endpoint=False)
+    limbs[:, 3] = RNG.integers(0, curve.r >> 192, n, dtype=np.uint64)
+    return limbs
+
+
+def weighted_sum(scalars: np.ndarray, offset: int, r: int) -> int:
+    """sum scalars[i] * (i + offset) mod r, for i + offset below 2^28."""
+    words = scalars.view(np.uint16).reshape(len(scalars), 16)
+    total = [0] * 16
+    for begin in range(0, len(scalars), 1 << 18):
+        part = words[begin : begin + (1 << 18)].astype(np.uint64)
+        index = np.arange(begin + offset, begin + offset + len(part), dtype=np.uint64)
+        for k in range(16):
+            total[k] += int((part[:, k] * index).sum())
+    return sum(t << (16 * k) for k, t in enumerate(total)) % r
+
+
+class Check:
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.begin, self.arguments = time.perf_counter(), arguments
+        self.report: dict[str, object] = {"failures": []}
+        self.device = CupyDevice(Path(arguments.cache), progress=lambda i, n, name: None)
+        import cupy
+
+        self.cupy = cupy
+        self.cpu = CpuBackend(16, Arena())
+        self.gpu = CudaBackend(self.device, self.cpu)
+
+    def say(self, text: str) -> None:
+        print(f"[{time.perf_counter() - self.begin:6.1f}] {text}", flush=True)
+
+    def expect(self, what: str, ok: bool) -> None:
+        if not ok:
+            self.report["failures"].append(what)
+        self.say(f"{'ok   ' if ok else 'WRONG'} {what}")
+
+    def late(self) -> bool:
+        return time.perf_counter() - self.begin > self.arguments.budget
+
+    def build(self) -> None:
+        seconds = {}
+        for curve in CURVES.values():
+            begin = time.perf_counter()
+            modules = modules_of(curve)
+            built = self.device._cache.build(modules, self.device.architecture, workers=16)
+            seconds |= {m.name: round(s, 2) for m, s in built.seconds.items()}
+            self.say(f"{curve.name}: {len(built.seconds)} modules compiled in {time.perf_counter() - begin:.1f} s")
+            begin = time.perf_counter()
+            self.device.prepare(modules)
+            self.say(f"loaded in {time.perf_counter() - begin:.2f} s")
+        self.report["compile_seconds"] = seconds
+        self.say(f"compile: {sum(seconds.values()):.1f} s in all; {sorted(seconds.items(), key=lambda x: -x[1])[:6]}")
+
+    def timed(self, run, repetitions: int = 5) -> float:
+        """Median of device milliseconds, from events."""
+        run()
+        times = []
+        for _ in range(repetitions):
+            begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            times.append(self.cupy.cuda.get_elapsed_time(begin, end))
+        return statistics.median(times)
+
+    def walled(self, run, repetitions: int = 5) -> float:
+        run()
+        times = []
+        for _ in range(repetitions):
+            self.device.synchronize()
+            begin = time.perf_counter()
+            run()
+            self.device.synchronize()
+            times.append(1e3 * (time.perf_counter() - begin))
+        return statistics.median(times)
+
+    def profiled(self, run) -> dict[str, float]:
+        """Device milliseconds of each kernel in one run."""
+        events, launch = [], self.device.launch
+
+        def recording(module, kernel, *arguments, **keywords):
+            begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
+            begin.record()
+            launch(module, kernel, *arguments, **keywords)
+            end.record()
+            events.append((kernel, begin, end))
+
+        self.device.launch = recording
+        try:
+            run()
+        finally:
+            del self.device.launch
+        self.device.synchronize()
+        total: dict[str, float] = defaultdict(float)
+        for kernel, begin, end in events:
+            total[kernel] += self.cupy.cuda.get_elapsed_time(begin, end)
+        return {k: round(v, 3) for k, v in sorted(total.items(), key=lambda x: -x[1])}
+
+    # ---- transforms ----
+
+    def ntt(self) -> None:
+        table = self.report["ntt"] = {}
+        for curve in CURVES.values():
+            for log_n in (3, 6, 11, 12, 16, 20, 21):
+                self.check_ntt(curve, log_n)
+        for curve in (BLS12_381, BN254):
+            for log_n in self.arguments.ntt_sizes:
+                if self.late():
+                    return
+                table[f"{curve.name} {log_n}"] = row = self.time_ntt(curve, log_n)
+                self.say(f"ntt {curve.name} 2^{log_n}: {row}")
+
+    def check_ntt(self, curve: Curve, log_n: int) -> None:
+        root = pow(curve.generator, (curve.r - 1) >> log_n, curve.r)
+        domain = Domain(curve, log_n, root)
+        data = random_scalars(curve, 1 << log_n)
+        data[0] = 0
+        for name, run in (
+            ("forward", lambda b, v: b.ntt(v, domain)),
+            ("inverse, shift", lambda b, v: b.ntt(v, domain, inverse=True, shift=7)),
+            ("forward, shift", lambda b, v: b.ntt(v, domain, shift=7)),
+            ("coset evaluations", lambda b, v: b.coset_evaluations(v, domain, 7)),
+        ):
+            mine = run(self.gpu, FrVector(curve, data.copy(), Form.MONTGOMERY))
+            theirs = run(self.cpu, FrVector(curve, data.copy(), Form.MONTGOMERY))
+            same = np.array_equal(self.device.download(mine.limbs), theirs.limbs)
+            self.expect(f"ntt {curve.name} 2^{log_n} {name}", same)
+
+    def time_ntt(self, curve: Curve, log_n: int) -> dict[str, float]:
+        root = pow(curve.generator, (curve.r - 1) >> log_n, curve.r)
+        builder, module = TransformBuilder(self.device, curve), Module("ntt", curve.name)
+        row: dict[str, float] = {}
+        block = random_scalars(curve, min(1 << log_n, 1 << 20))
+        data = self.device.empty((1 << log_n, 4), "u8")
+        for begin in range(0, 1 << log_n, len(block)):
+            data[begin : begin + len(block)].set(block)
+        for name, options in (
+            ("forward", {}),
+            ("coset", {"in_ratio": 7}),
+            ("inverse scaled", {"first": 3, "out_ratio": 7}),
+            ("reversed", {"reversed_order": True}),
+        ):
+            transform = builder.build(log_n, root, **options)
+            row[name] = round(self.timed(lambda t=transform: run_transform(self.device, module, t, data)), 4)
+            if name in ("forward", "reversed"):
+                row[name + " passes"] = [
+                    round(self.timed(lambda t=transform, p=p: self.one_pass(module, t, data, p)), 4)
+                    for p in range(len(transform.passes))
+                ]
+            del transform
+        return row
+
+    def one_pass(self, module, transform, data, number) -> None:
+        launch, calls = self.device.launch, []
+        order = len(transform.passes) - 1 - number if transform.reversed else number
+
+        def only(*arguments, **keywords):
+            calls.append(0)
+            if len(calls) - 1 == order:
+                launch(*arguments, **keywords)
+
+        self.device.launch = only
+        try:
+            run_transform(self.device, module, transform, data)
+        finally:
+            del self.device.launch
+
+    # ---- sums ----
+
+    def msm(self) -> None:
+        for curve in CURVES.values():
+            for group in Group:
+                self.check_msm(curve, group)
+        table = self.report["msm"] = {}
+        plan = [
+            (BLS12_381, Group.G1, self.arguments.sizes),
+            (BLS12_381, Group.G2, [s for s in self.arguments.sizes if s <= 24]),
+            (BN254, Group.G1, [s for s in self.arguments.sizes if s in (16, 20, 22, 24)]),
+        ]
+        for curve, group, sizes in plan:
+            if not sizes:
+                continue
+            n = 1 << max(sizes)
+            index = np.zeros((n, 4), np.uint64)
+            index[:, 0] = np.arange(1000, 1000 + n)
+            begin = time.perf_counter()
+            points = self.gpu.fixed_base(Point.generator(curve, group), FrVector(curve, index, Form.CANONICAL))
+            del index
+            limbs = self.device.upload(points.limbs)
+            del points
+            self.say(f"2^{max(sizes)} points of {curve.name} {group.name} in {time.perf_counter() - begin:.2f} s")
+            scalars = random_scalars(curve, n)
+            device_scalars = self.device.upload(scalars)
+            for log_n in sizes:
+                if self.late():
+                    return
+                row = self.time_msm(curve, group, limbs, scalars, device_scalars, 1 << log_n)
+                table[f"{curve.name} {group.name} {log_n}"] = row
+                self.say(f"msm {curve.name} {group.name} 2^{log_n}: {row}")
+            del limbs, device_scalars
+
+    def check_msm(self, curve: Curve, group: Group) -> None:
+        r = curve.r
+        cases = {
+            "random": lambda i: int(RNG.integers(1 << 62)) ** 4 % r,
+            "bits": lambda i: i % 2 if i % 10 else int(RNG.integers(1 << 62)) ** 5 % r,
+            "equal": lambda i: r // 3,
+            "edges": lambda i: [0, 1, 2, r - 1, r - 2, r // 2, r // 2 + 1, 1 << (i % 254)][i % 8],
+            "zero": lambda i: 0,
+            "one": lambda i: int(i == 5),
+        }
+        for n in (1, 2, 3, 255, 4096, 4097, 30000):
+            for name, scalar in cases.items():
+                if n > 5000 and name not in ("bits", "equal", "random"):
+                    continue
+                scalars = FrVector.from_ints(curve, [scalar(i) for i in range(n)])
+                weights = FrVector.from_ints(curve, [i * i % 11 if name != "random" else i + 1 for i in range(n)])
+                points = self.cpu.fixed_base(Point.generator(curve, group), weights)
+                (theirs,) = self.cpu.msm([points], scalars)
+                mine = self.gpu._msm_slices(
+                    self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve)),
+                    [(group, self.device.upload(np.array(points.limbs)))],
+                    self.device.upload(scalars.limbs),
+                    False,
+                )[0]
+                if mine != theirs or n in (3, 30000):
+                    self.expect(f"msm {curve.name} {group.name} n={n} {name}", mine == theirs)
+
+    def time_msm(self, curve, group, limbs, scalars, device_scalars, n):
+        runner = self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve))
+        run = lambda: runner.run([(group, limbs[:n])], device_scalars[:n], False)  # noqa: E731
+        (result,) = run()
+        expected = weighted_sum(scalars[:n], 1000, curve.r)
+        (theirs,) = self.cpu.fixed_base(
+            Point.generator(curve, group), FrVector.from_ints(curve, [expected])
+        ).to_points()
+        self.expect(f"msm {curve.name} {group.name} 2^{n.bit_length() - 1}", result == theirs)
+        row: dict[str, object] = {"wall_ms": round(self.walled(run), 3)}
+        row["kernels"] = self.profiled(run)
+        row["kernel_ms"] = round(sum(row["kernels"].values()), 3)
+        row["bytes"] = self.device._pool.total_bytes()
+        return row
+
+    # ---- proofs ----
+
+    def proofs(self) -> None:
+        import snarkline
+        from snarkline.groth16 import prover as prover_module
+
+        choose = {"cuda": self.gpu, "cpu": self.cpu}
+        prover_module.open_backend = lambda name, threads, arena: choose[name]
+        table = self.report["proofs"] = {}
+        for folder in sorted(Path(self.arguments.fixtures).iterdir()):
+            keys, witnesses = sorted(folder.glob("*.zkey")), sorted(folder.glob("*.wtns"))
+            if not keys or not witnesses:
+                continue
+            key, witness = snarkline.load_proving_key(keys[0]), snarkline.load_witness(witnesses[0])
+            proofs, milliseconds = {}, {}
+            for name in ("cpu", "cuda"):
+                prover = prover_module.Prover(key, backend=name, threads=16)
+                proofs[name] = prover.prove(witness, blinding_for_tests=(11, 13))
+                milliseconds[name] = round(self.walled(lambda p=prover, w=witness: p.prove(w), 5), 2)
+            self.expect(f"proof {folder.name} 2^{key.domain.log_size}", proofs["cpu"] == proofs["cuda"])
+            table[folder.name] = milliseconds
+            self.say(f"proof {folder.name}: {milliseconds}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    numbers = lambda text: [int(x) for x in text.split(",") if x]  # noqa: E731
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sizes", type=numbers, default=[16, 18, 20, 22])
+    parser.add_argument("--ntt-sizes", type=numbers, default=[18, 20, 22, 24])
+    parser.add_argument("--only", default="build,ntt,msm,proofs")
+    parser.add_argument("--budget", type=float, default=240)
+    parser.add_argument("--cache", default="/tmp/snarkline-kernels")
+    parser.add_argument("--fixtures", default="fixtures")
+    arguments = parser.parse_args()
+    check = Check(arguments)
+    try:
+        for part in arguments.only.split(","):
+            try:
+                getattr(check, part)()
+            except Exception as error:
+                import traceback
+
+                traceback.print_exc()
+                check.report["failures"].append(f"{part}: {error!r}")
+    finally:
+        arguments.out.write_text(json.dumps(check.report, indent=1))
+    check.say(f"{len(check.report['failures'])} failures: {check.report['failures']}")
+    sys.exit(1 if check.report["failures"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The backend for NVIDIA GPUs. Vectors, key tables and matrices live on the device; see docs/gpu.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from snarkline.backend.cuda.backend import CudaBackend
+from snarkline.backend.cuda.cupy_device import CupyDevice
+from snarkline.backend.cuda.module import KernelCache, KernelError, modules_of
+
+__all__ = [
+    "CudaBackend",
+    "CupyDevice",
+    "KernelCache",
+    "KernelError",
+    "default_cache_folder",
+    "modules_of",
+    "open_device",
+]
+
+
+def default_cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    return Path.home() / ".cache" / "snarkline" / "kernels"
+
+
+def open_device(ordinal: int = 0, *, memory_limit: int | None = None) -> CupyDevice:
+    """The GPU of that number. Raises DeviceError."""
+    return CupyDevice(default_cache_folder(), ordinal=ordinal, memory_limit=memory_limit, progress=_report)
+
+
+def _report(done: int, total: int, name: str) -> None:
+    """Compiling takes seconds at the first use of a module: say so."""
+    sys.stderr.write(f"kernel module {name} compiled ({done} of {total})\n")

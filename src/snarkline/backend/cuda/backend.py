@@ -1,0 +1,280 @@
+"""The operations of a proof on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from snarkline.backend.base import Backend, Domain
+from snarkline.backend.cuda.device import Array, Device, blocks
+from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
+from snarkline.backend.cuda.matrix import DeviceMatrix
+from snarkline.backend.cuda.module import Module
+from snarkline.backend.cuda.msm import Msm
+from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
+from snarkline.curves.curve import Curve, Group
+from snarkline.curves.point import Point, PointTable
+from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
+from snarkline.errors import BudgetError
+from snarkline.r1cs.matrices import SparseMatrix
+
+SMALL = 1024
+"""Fewer points than these are left to the host, which is done with them before a GPU has started."""
+MIN_SLICE = 1 << 12
+"""A multi-scalar multiplication for which memory is short is cut in halves down to this."""
+FIXED_BASE_SLICE = 1 << 20
+TABLE_ROW, TABLE_WINDOWS = 255, 32
+
+
+class CudaBackend:
+    """Runs on one device. Not for use by several threads at a time.
+
+    Key tables and matrices are uploaded at their first use and stay as long as the key does; vectors that operations
+    return live on the device. `host` does what is too small for a GPU.
+    """
+
+    name = "cuda"
+
+    def __init__(self, device: Device, host: Backend) -> None:
+        self._device, self._host = device, host
+        self._closed = False
+        self._msms: dict[str, Msm] = {}
+        self._transforms: dict[tuple[object, ...], Transform] = {}
+        self._constants: dict[tuple[str, tuple[int, ...]], Array] = {}
+        self._tables: WeakKeyDictionary[PointTable, Array] = WeakKeyDictionary()
+        self._matrices: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
+        self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
+        self._multiples: dict[Point, Array] = {}
+
+    # ---- vectors ----
+
+    def resident(self, v: FrVector) -> FrVector:
+        """The vector in the device's memory."""
+        return FrVector(v.curve, self._limbs(v), v.form)
+
+    def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
+        out = self._empty(v.curve, len(indices), v.form)
+        self._launch(
+            v.curve, "gather", len(indices), out.limbs, self._limbs(v), self._device.upload(indices), len(indices)
+        )
+        return out
+
+    def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
+        if matrix not in self._matrices:
+            self._matrices[matrix] = DeviceMatrix.upload(self._open(), matrix)
+        out = self._empty(w.curve, domain.size)
+        factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else None
+        self._matrices[matrix].multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
+        return out
+
+    def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
+        if matrix not in self._transposed:
+            self._transposed[matrix] = DeviceMatrix.upload_transposed(self._open(), matrix)
+        out = self._empty(v.curve, matrix.n_columns, v.form)
+        self._transposed[matrix].multiply(self._device, _vector(v.curve), self._limbs(v), out.limbs, None)
+        return out
+
+    def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
+        out = self._empty(curve, n)
+        squares = [ratio % curve.r]
+        for _ in range(63):
+            squares.append(squares[-1] * squares[-1] % curve.r)
+        self._launch(
+            curve, "powers", -(-n // 16), out.limbs, self._field(curve, first), self._field(curve, *squares), n
+        )
+        return out
+
+    def add(self, a: FrVector, b: FrVector) -> FrVector:
+        limbs = self._limbs(a)
+        self._launch(a.curve, "add", len(a), limbs, limbs, self._limbs(b), len(a))
+        return FrVector(a.curve, limbs, a.form)
+
+    def multiply(self, a: FrVector, b: FrVector) -> FrVector:
+        out = self._empty(a.curve, len(a))
+        self._launch(a.curve, "multiply", len(a), out.limbs, self._limbs(a), self._limbs(b), len(a))
+        return out
+
+    def multiply_subtract(self, a: FrVector, b: FrVector, c: FrVector) -> FrVector:
+        limbs = self._limbs(a)
+        self._launch(a.curve, "multiply_subtract", len(a), limbs, limbs, self._limbs(b), self._limbs(c), len(a))
+        return FrVector(a.curve, limbs, a.form)
+
+    def scale(self, v: FrVector, factor: int) -> FrVector:
+        limbs = self._limbs(v)
+        self._launch(v.curve, "scale", len(v), limbs, limbs, self._field(v.curve, factor), len(v))
+        return FrVector(v.curve, limbs, v.form)
+
+    # ---- transforms ----
+
+    def ntt(self, v: FrVector, domain: Domain, *, inverse: bool = False, shift: int = 1) -> FrVector:
+        curve, limbs, r = v.curve, self._limbs(v), v.curve.r
+        root = pow(domain.root, -1, r) if inverse else domain.root
+        first = pow(domain.size, -1, r) if inverse else 1
+        in_ratio, out_ratio = (1, pow(shift, -1, r)) if inverse else (shift, 1)
+        if domain.log_size < 3:
+            constants = (self._field(curve, x) for x in (root, in_ratio, first, out_ratio))
+            self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
+        else:
+            transform = self._transform(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
+            run_transform(self._device, _ntt(curve), transform, limbs)
+            reverse_order(self._device, _ntt(curve), limbs, domain.log_size)
+        return FrVector(curve, limbs, v.form)
+
+    def coset_evaluations(self, v: FrVector, domain: Domain, shift: int) -> FrVector:
+        if domain.log_size < 3:
+            return self.ntt(self.ntt(v, domain, inverse=True), domain, shift=shift)
+        limbs, r = self._limbs(v), v.curve.r
+        first = pow(domain.size, -1, r)
+        there = self._transform(domain, pow(domain.root, -1, r), first=first, out_ratio=shift % r)
+        back = self._transform(domain, domain.root, reversed_order=True)
+        run_transform(self._device, _ntt(v.curve), there, limbs)
+        run_transform(self._device, _ntt(v.curve), back, limbs)
+        return FrVector(v.curve, limbs, v.form)
+
+    def _transform(
+        self,
+        domain: Domain,
+        root: int,
+        *,
+        reversed_order: bool = False,
+        first: int = 1,
+        in_ratio: int = 1,
+        out_ratio: int = 1,
+    ) -> Transform:
+        key = (domain.curve.name, domain.log_size, root, reversed_order, first, in_ratio, out_ratio)
+        if key not in self._transforms:
+            builder = TransformBuilder(self._open(), domain.curve)
+            self._transforms[key] = builder.build(
+                domain.log_size,
+                root,
+                reversed_order=reversed_order,
+                first=first,
+                in_ratio=in_ratio,
+                out_ratio=out_ratio,
+            )
+        return self._transforms[key]
+
+    # ---- points ----
+
+    def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
+        self._open()
+        if len(scalars) < SMALL:
+            return self._host.msm(tables, self._on_host(scalars))
+        runner = self._msms.setdefault(scalars.curve.name, Msm(self._device, scalars.curve))
+        points = [(table.group, self._table(table)) for table in tables]
+        return self._msm_slices(runner, points, self._limbs(scalars), scalars.form is Form.MONTGOMERY)
+
+    def _msm_slices(
+        self, runner: Msm, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool
+    ) -> list[Point]:
+        """In one piece, or in halves where memory does not suffice."""
+        n = len(scalars)
+        try:
+            if n <= MIN_SLICE or runner.bytes_needed(n, [group for group, _ in tables]) <= self._device.free_bytes():
+                return runner.run(tables, scalars, montgomery)
+        except BudgetError:
+            if n <= MIN_SLICE:
+                raise
+        middle = n // 2
+        low, high = (
+            self._msm_slices(runner, [(group, points[part]) for group, points in tables], scalars[part], montgomery)
+            for part in (slice(None, middle), slice(middle, None))
+        )
+        return [self._sum(p, q) for p, q in zip(low, high, strict=True)]
+
+    def _sum(self, p: Point, q: Point) -> Point:
+        table = PointTable.from_points(p.curve, p.group, [p, q])
+        (point,) = self._host.msm([table], FrVector.from_ints(p.curve, [1, 1]))
+        return point
+
+    def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
+        device, curve, group = self._open(), base.curve, base.group
+        if len(scalars) < SMALL:
+            return self._host.fixed_base(base, self._on_host(scalars))
+        if base not in self._multiples:
+            multiples = [d << (8 * w) for w in range(TABLE_WINDOWS) for d in range(1, TABLE_ROW + 1)]
+            self._multiples[base] = device.upload(
+                self._host.fixed_base(base, FrVector.from_ints(curve, multiples)).limbs
+            )
+        module, inverse = Module("fixed_base", curve.name, group.value), Module("inverse", curve.name)
+        limbs, width = self._limbs(scalars), curve.point_limbs(group)
+        if scalars.form is Form.MONTGOMERY:
+            canonical = device.empty(limbs.shape, "u8")
+            self._launch(curve, "scale", len(limbs), canonical, limbs, self._raw(curve, 1), len(limbs))
+            limbs = canonical
+        out = np.empty((len(limbs), width), np.uint64)
+        for begin in range(0, len(limbs), FIXED_BASE_SLICE):
+            part = limbs[begin : begin + FIXED_BASE_SLICE]
+            n, grid = len(part), blocks(len(part), 128)
+            sums, points = device.empty((n, 2 * width), "u8"), device.empty((n, width), "u8")
+            norms = device.empty(n * curve.fp_limbs, "u8")
+            device.launch(module, "multiply_base", grid, 128, part, n, self._multiples[base], sums, norms)
+            invert_planes(device, inverse, norms, n, device.empty(scratch_elements(n) * curve.fp_limbs, "u8"))
+            device.launch(module, "make_affine", grid, 128, sums, n, norms, points)
+            out[begin : begin + n] = device.download(points)
+        return PointTable(curve, group, out)
+
+    # ---- life ----
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            for held in (
+                self._transforms,
+                self._constants,
+                self._tables,
+                self._matrices,
+                self._transposed,
+                self._multiples,
+            ):
+                held.clear()
+            self._msms.clear()
+            self._host.close()
+            self._device.close()
+
+    def _open(self) -> Device:
+        if self._closed:
+            raise ValueError("the backend is closed")
+        return self._device
+
+    def _table(self, table: PointTable) -> Array:
+        if self._device.owns(table.limbs):
+            return table.limbs
+        if table not in self._tables:
+            self._tables[table] = self._device.upload(table.limbs)
+        return self._tables[table]
+
+    def _limbs(self, v: FrVector) -> Array:
+        return v.limbs if self._open().owns(v.limbs) else self._device.upload(v.limbs)
+
+    def _on_host(self, v: FrVector) -> FrVector:
+        return FrVector(v.curve, self._device.download(v.limbs), v.form) if self._device.owns(v.limbs) else v
+
+    def _empty(self, curve: Curve, n: int, form: Form = Form.MONTGOMERY) -> FrVector:
+        return FrVector(curve, self._open().empty((n, curve.fr_limbs), "u8"), form)
+
+    def _field(self, curve: Curve, *values: int) -> Array:
+        """Constants in Montgomery form."""
+        return self._open().upload(FrVector.from_ints(curve, values, Form.MONTGOMERY).limbs)
+
+    def _raw(self, curve: Curve, *values: int) -> Array:
+        """Constants as they are, kept: none may be secret."""
+        key = (curve.name, values)
+        if key not in self._constants:
+            limbs: Limbs = ints_to_limbs(values, curve.fr_limbs)
+            self._constants[key] = self._open().upload(limbs)
+        return self._constants[key]
+
+    def _launch(self, curve: Curve, kernel: str, n: int, *arguments: object) -> None:
+        self._device.launch(_vector(curve), kernel, min(blocks(n, 256), 1 << 20), 256, *arguments)
+
+
+def _vector(curve: Curve) -> Module:
+    return Module("vector", curve.name)
+
+
+def _ntt(curve: Curve) -> Module:
+    return Module("ntt", curve.name)
