@@ -90,6 +90,10 @@ class RegistrationError(SnarklineError):
         return type(self), (self.n_bytes, self.cause)
 
 
+class DeviceError(SnarklineError):
+    """A GPU that is not there, cannot be used, or failed."""
+
+
 class InternalError(SnarklineError):
     """A result that failed its own check. Nothing was handed out."""
 

@@ -43,6 +43,9 @@ class Backend(Protocol):
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
 
+    def resident(self, v: FrVector) -> FrVector:
+        """The vector where the backend's operations read it fastest: `v` itself, or a copy."""
+
     def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
         """v[indices[0]], v[indices[1]], ..., in the form of `v`. Every index is below len(v)."""
 

@@ -40,6 +40,9 @@ class CpuBackend:
         self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
         return out
 
+    def resident(self, v: FrVector) -> FrVector:
+        return v
+
     def select(self, v: FrVector, indices: core.U32) -> FrVector:
         out = self._arena.empty((len(indices), v.curve.fr_limbs), secret=True)
         # mode="clip" lets take write to `out` itself; "raise" goes through a copy.

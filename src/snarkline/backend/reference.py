@@ -40,6 +40,9 @@ class ReferenceBackend:
                 out[column] += coefficient * values[k]
         return _montgomery(v.curve, out)
 
+    def resident(self, v: FrVector) -> FrVector:
+        return v
+
     def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
         return FrVector(v.curve, v.limbs[indices], v.form)
 

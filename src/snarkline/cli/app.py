@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli import bench, demo, inspect, keys, prove
+from snarkline.cli import bench, demo, inspect, kernels, keys, prove
 from snarkline.cli.output import fail
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command()(keys.export)
 app.command()(inspect.info)
 app.command()(demo.demo)
 app.add_typer(bench.app, name="bench")
+app.add_typer(kernels.app, name="kernels")
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

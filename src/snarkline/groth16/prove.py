@@ -32,6 +32,7 @@ class Sums:
 
 def start(backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector) -> Sums:
     """The half of a proof that needs the accelerator. `w` is the witness in canonical form."""
+    w = backend.resident(w)
     a, b, c = evaluate(backend, key, matrices, w)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
