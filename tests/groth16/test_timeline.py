@@ -36,9 +36,9 @@ def test_later_proofs_map_nothing() -> None:
     r1cs, witness = chain(BN254, (1 << 10) - 2)
     with Prover(quiet_setup(r1cs), r1cs=r1cs) as prover:
         prover.prove(witness)
-        prover.prove(witness)
         before = prover.arena.stats()
         for _ in range(3):
+            assert prover.arena.drain(60)  # the release thread wipes a vector before the next proof may have it
             prover.prove(witness)
         after = prover.arena.stats()
     assert before.fresh_bytes > 0
