@@ -90,11 +90,11 @@ def read_header(cursor: Cursor) -> Header:
     n_wires = cursor.u32("number of wires")
     outputs = cursor.u32("number of public outputs")
     public = cursor.u32("number of public inputs")
-    private = cursor.u32("number of private inputs")
-    if 1 + outputs + public + private > n_wires:
+    private = cursor.u32("number of private inputs")  # not bounded by the wires: circom counts those it removed
+    if 1 + outputs + public > n_wires:
         expected = f"at most the {n_wires} wires, with the constant 1 among them"
-        found = f"1 + {outputs} outputs + {public} public + {private} private inputs"
-        raise cursor.error("number of wires, outputs and inputs", 16, expected, found)
+        found = f"1 + {outputs} outputs + {public} inputs"
+        raise cursor.error("number of wires, outputs and public inputs", 16, expected, found)
     n_labels = cursor.u64("number of labels")
     n_constraints = cursor.u32("number of constraints")
     cursor.end()
