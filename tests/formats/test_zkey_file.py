@@ -21,6 +21,7 @@ from snarkline.formats.circom.zkey import NAMES
 from snarkline.groth16.keys import HBasis, ProvingKey, Query
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify
+from snarkline.native import core
 
 CURVE = {"multiplier_bn128": "bn254", "multiplier_bls12381": "bls12_381"}
 
@@ -375,6 +376,18 @@ def test_no_coefficient_at_all(tmp_path: Path) -> None:
     key = load(raw_key().with_section(4, bytes(4)), tmp_path)
     assert key.matrices is not None
     assert (key.matrices.a.n_rows, key.matrices.a.n_entries, key.matrices.b.n_entries) == (0, 0, 0)
+
+
+def test_a_file_that_changes_while_it_is_decoded_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look at the coefficients reports what is not there any more at the second."""
+    real = core.scan_coefficients
+
+    def stale(*arguments: Any) -> Any:
+        n_a, n_b, *rest = real(*arguments)
+        return n_a + 1, n_b - 1, *rest
+
+    monkeypatch.setattr("snarkline.formats.circom.zkey.core.scan_coefficients", stale)
+    assert "changed" in str(refused(raw_key(), tmp_path).found)
 
 
 @pytest.mark.parametrize("how", ["deleted", "renamed", "replaced by renaming", "saved over"])

@@ -178,7 +178,7 @@ def open_container(source: str | os.PathLike[str] | Buffer, magic: str, max_vers
     if isinstance(source, (str, os.PathLike)):
         mapped = map_file(source)
         return replace(parse_container(mapped.path, mapped.data, magic, max_version), source=mapped)
-    data = np.frombuffer(source, dtype=np.uint8) if not isinstance(source, np.ndarray) else source
+    data = np.frombuffer(source, dtype=np.uint8) if not isinstance(source, np.ndarray) else np.ravel(source)
     return parse_container(None, data, magic, max_version)
 
 

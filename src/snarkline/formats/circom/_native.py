@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
 
 import numpy as np
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
+from snarkline.errors import FormatError
 from snarkline.memory import Arena, Release
 from snarkline.native import core
 
@@ -27,6 +30,15 @@ def executor() -> core.Executor:
 def arena() -> Arena:
     """Memory for one file's arrays. They outlive the arena; whoever writes them first touches the pages."""
     return Arena(Release.DETACHED, threads=0)
+
+
+@contextlib.contextmanager
+def steady(path: str | None) -> Iterator[None]:
+    """Around decoding: a file that is written to meanwhile is a FormatError."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise FormatError(path, "file", "data that stays as it is while it is read", str(error)) from error
 
 
 def first_not_below(curve: Curve, elements: Limbs) -> int | None:

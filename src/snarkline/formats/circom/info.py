@@ -1,8 +1,9 @@
-"""What a file is and what it says of itself, from its head alone."""
+"""What a file is and what it says of itself."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from snarkline.formats.binary import Container, describe_magic, first_bytes, ope
 from snarkline.formats.circom import r1cs, wtns, zkey
 from snarkline.formats.circom.fields import read_scalar_field
 from snarkline.formats.circom.strict_json import Node, parse
+from snarkline.formats.circom.sym import load_symbols
 
 Fact = str | int | bool
 SECTION_NAMES = {
@@ -22,7 +24,7 @@ SECTION_NAMES = {
 
 @dataclass(frozen=True)
 class FileInfo:
-    """`kind` is circuit, witness, proving key, verifying key, proof or public inputs; `facts` name what it holds."""
+    """`kind` is circuit, witness, proving key, symbols, verifying key, proof or public inputs; `facts` is the rest."""
 
     path: str
     kind: str
@@ -42,7 +44,9 @@ def read_info(path: str | os.PathLike[str]) -> FileInfo:
         return _of_container("proving key", open_container(path, "zkey", zkey.VERSION))
     if head.lstrip()[:1] in (b"{", b"["):
         return _of_json(path)
-    raise FormatError(path, "offset 0", "a .r1cs, .wtns or .zkey file, or JSON", describe_magic(magic))
+    if re.match(rb"\d+,(-1|\d+),\d+,", head):
+        return FileInfo(os.fspath(path), "symbols", Path(path).stat().st_size, {"named wires": len(load_symbols(path))})
+    raise FormatError(path, "offset 0", "a .r1cs, .wtns, .zkey, .sym or .json file", describe_magic(magic))
 
 
 def _of_container(kind: str, container: Container) -> FileInfo:

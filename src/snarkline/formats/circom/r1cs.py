@@ -110,7 +110,8 @@ def _read_constraints(container: Container, header: Header) -> Matrices:
     starts = [arena.empty(rows + 1) for _ in COMBINATIONS]
     _raise_fault(container, section.offset, core.scan_constraints(data, *starts))
     outs = [(s, arena.empty(int(s[-1]), np.uint32), arena.empty(int(s[-1]), np.uint32)) for s in starts]
-    values, fault = core.gather_constraints(_native.usable_threads(), data, header.n_wires, *outs)
+    with _native.steady(container.path):
+        values, fault = core.gather_constraints(_native.usable_threads(), data, header.n_wires, *outs)
     _raise_fault(container, section.offset, fault, header.n_wires)
     bad = _native.first_not_below(header.curve, values)
     if bad is not None:
@@ -125,9 +126,8 @@ def _raise_fault(container: Container, start: int, fault: tuple[str, int, int, i
         return
     where = f"section 2 (constraints), offset {start + offset}"
     if kind == "trailing":
-        raise FormatError(
-            container.path, where, f"the end of the section after {row} constraints", f"{found} bytes more"
-        )
+        expected = f"the end of the section after {row} constraints"
+        raise FormatError(container.path, where, expected, f"{found} bytes more")
     where += f": constraint {row}, {COMBINATIONS[combination]}"
     if kind == "column":
         raise FormatError(container.path, where, f"a wire below {n_wires}", found)

@@ -223,7 +223,8 @@ def _read_matrices(container: Container, header: Header) -> Matrices:
         (arena.empty(rows + 1), arena.empty(entries, np.uint32), arena.empty(entries, np.uint32))
         for entries in (n_a, n_b)
     ]
-    values = core.gather_coefficients(threads, records, in_order, wires, *outs)
+    with _native.steady(container.path):
+        values = core.gather_coefficients(threads, records, in_order, wires, *outs)
     bad = _native.first_not_below(header.curve, values)
     if bad is not None:
         index = int((records.view(COEFFICIENT)["value"] == values[bad]).all(axis=1).argmax())
