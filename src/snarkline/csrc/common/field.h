@@ -110,6 +110,11 @@ struct Field {
       return c;
     }
 #endif
+    return product(a, b);
+  }
+  // The product in plain C++. A call, not inlined: some hundred instructions wherever a formula multiplies would make
+  // the larger kernels take minutes to compile.
+  SNL_NOINLINE static constexpr Field product(const Field& a, const Field& b) {
     u64 t[N + 1] = {};
     SNL_UNROLL_WORDS
     for (int i = 0; i < N; i++) {

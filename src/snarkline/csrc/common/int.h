@@ -15,13 +15,15 @@
 #define SNL_UNROLL_WORDS _Pragma("GCC unroll 8")
 #endif
 
-// SNL_HD: always inlined. SNL_FN: inlining is left to the compiler (functions of many products).
+// SNL_HD: always inlined. SNL_FN: inlining is left to the compiler (functions of many products). SNL_NOINLINE: a call.
 #ifdef __CUDACC__
 #define SNL_HD __host__ __device__ __forceinline__
 #define SNL_FN __host__ __device__
+#define SNL_NOINLINE __host__ __device__ __noinline__
 #else
 #define SNL_HD inline __attribute__((always_inline))
 #define SNL_FN
+#define SNL_NOINLINE __attribute__((noinline))
 #endif
 
 namespace snarkline {
