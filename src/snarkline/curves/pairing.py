@@ -43,6 +43,8 @@ def is_member(point: Point) -> bool:
 
 def pairing_product_is_one(pairs: Sequence[tuple[Point, Point]]) -> bool:
     """Whether the product of e(p, q) over pairs (p in G1, q in G2) is 1. Points must be members of their groups."""
+    if not pairs:
+        return True
     curve = pairs[0][0].curve
     p = PointTable.from_points(curve, Group.G1, [p for p, _ in pairs])
     q = PointTable.from_points(curve, Group.G2, [q for _, q in pairs])
