@@ -148,6 +148,27 @@ struct Field {
     return *this * *this;
   }
 
+  // Whether `dot` has assembly: it needs 3p < 2^(64 N).
+  static constexpr bool fused =
+#if SNL_X86
+      bits <= 64 * N - 2;
+#else
+      false;
+#endif
+  // a * b + c * d.
+  SNL_HD static constexpr Field dot(const Field& a, const Field& b, const Field& c, const Field& d) {
+#if SNL_X86
+    if constexpr (fused) {
+      if (!__builtin_is_constant_evaluated()) {
+        Field out;
+        dot_x86<Field>(out.v, a.v, b.v, c.v, d.v);
+        return out;
+      }
+    }
+#endif
+    return a * b + c * d;
+  }
+
   SNL_HD constexpr Field& operator+=(const Field& o) { return *this = *this + o; }
   SNL_HD constexpr Field& operator-=(const Field& o) { return *this = *this - o; }
   SNL_HD constexpr Field& operator*=(const Field& o) { return *this = *this * o; }
