@@ -100,7 +100,7 @@ def test_many_rows_over_many_chunks(tmp_path: Path) -> None:
             [((k * 7 + m * 3 + j) % 1000, values[(k + j + m) % 4] + k // 5000) for j in range((k + m) % 4)]
             for m in range(3)
         )
-        for k in range(20_000)
+        for k in range(9_000)
     ]
     rows = [tuple([(w, v % R["bls12_381"]) for w, v in terms] for terms in row) for row in rows]
     raw = r1cs_file("bls12_381", 1000, 0, 3, rows)
