@@ -8,6 +8,8 @@ Results are held against the CPU backend, large sums against known discrete loga
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import json
 import statistics
 import sys
@@ -25,8 +27,11 @@ from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
 from snarkline.curves.point import Point
-from snarkline.curves.vector import Form, FrVector
+from snarkline.curves.vector import Form, FrVector, ints_to_limbs
 from snarkline.memory import Arena
+from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.r1cs.witness import Witness
+from snarkline.trace import Timeline
 
 RNG = np.random.default_rng(7)
 
@@ -47,6 +52,43 @@ def weighted_sum(scalars: np.ndarray, offset: int, r: int) -> int:
         for k in range(16):
             total[k] += int((part[:, k] * index).sum())
     return sum(t << (16 * k) for k, t in enumerate(total)) % r
+
+
+def circuit(curve: Curve, log_n: int, kind: str) -> tuple[R1CS, Witness]:
+    """About 2^log_n constraints. random: w[k] * w[k + 1] = w[k + 2]; bits: nine in ten are b * (b - 1) = 0."""
+    n, r = (1 << log_n) - 8, curve.r
+    n_bits = 0 if kind == "random" else n * 9 // 10
+    n_chain = n - n_bits
+    chain = [int(RNG.integers(1 << 62)) ** 5 % r, int(RNG.integers(1 << 62)) ** 5 % r]
+    for _ in range(n_chain):
+        chain.append(chain[-1] * chain[-2] % r)
+    values = np.zeros((1 + len(chain) + n_bits, 4), np.uint64)
+    values[0, 0] = 1
+    values[1 : 1 + len(chain)] = ints_to_limbs(chain, 4)
+    values[1 + len(chain) :, 0] = RNG.integers(0, 2, n_bits)
+    bits = np.arange(1 + len(chain), len(values), dtype=np.uint32)
+    steps = np.arange(1, 1 + n_chain, dtype=np.uint32)
+    coefficients = FrVector.from_ints(curve, [1, r - 1], Form.MONTGOMERY)
+
+    def matrix(columns: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> SparseMatrix:
+        row_start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
+        return SparseMatrix(len(values), row_start, columns.astype(np.uint32), value.astype(np.uint32), coefficients)
+
+    pairs = np.stack([bits, np.zeros_like(bits)], 1).reshape(-1)
+    ones = np.ones(n, np.int64)
+    a = matrix(np.concatenate([steps, bits]), np.zeros(n), ones)
+    b = matrix(
+        np.concatenate([steps + 1, pairs]),
+        np.concatenate([np.zeros(n_chain), np.tile([0, 1], n_bits)]),
+        np.concatenate([np.ones(n_chain, np.int64), np.full(n_bits, 2)]),
+    )
+    c = matrix(steps + 2, np.zeros(n_chain), np.concatenate([np.ones(n_chain, np.int64), np.zeros(n_bits, np.int64)]))
+    import cupyx
+
+    pinned = cupyx.empty_pinned(values.shape, np.uint64)
+    pinned[...] = values
+    r1cs = R1CS(curve=curve, n_wires=len(values), n_public=1, n_outputs=0, matrices=Matrices(a, b, c))
+    return r1cs, Witness(FrVector(curve, pinned, Form.CANONICAL))
 
 
 class Check:
@@ -276,7 +318,88 @@ class Check:
         row["bytes"] = self.device._pool.total_bytes()
         return row
 
+    def sweep(self) -> None:
+        """Numbers of windows around the chosen one."""
+        import snarkline.backend.cuda.msm as msm_module
+
+        chosen, table = msm_module.best_count, {}
+        self.report["sweep"] = table
+        plan = [(BLS12_381, Group.G1), (BLS12_381, Group.G2), (BN254, Group.G1), (BN254, Group.G2)]
+        for curve, group in plan:
+            sizes = [s for s in self.arguments.sizes if s <= (22 if group is Group.G2 else 24)]
+            n = 1 << max(sizes)
+            index = np.zeros((n, 4), np.uint64)
+            index[:, 0] = np.arange(1000, 1000 + n)
+            points = self.gpu.fixed_base(Point.generator(curve, group), FrVector(curve, index, Form.CANONICAL))
+            limbs, scalars = self.device.upload(points.limbs), self.device.upload(random_scalars(curve, n))
+            runner = self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve))
+            for log_n in sizes:
+                if self.late():
+                    return
+                best, row = chosen(curve, 1 << log_n), {}
+                for count in range(max(best - 3, 11), best + 4):
+                    msm_module.best_count = lambda curve, n, count=count: count
+                    run = lambda m=1 << log_n: runner.run([(group, limbs[:m])], scalars[:m], False)  # noqa: B023, E731
+                    row[count] = round(self.walled(run, 3), 2)
+                msm_module.best_count = chosen
+                least = msm_module.MIN_ADDITIONS
+                for msm_module.MIN_ADDITIONS in (30_000, 60_000, 120_000, 400_000):
+                    run = lambda m=1 << log_n: runner.run([(group, limbs[:m])], scalars[:m], False)  # noqa: B023, E731
+                    row[f"least {msm_module.MIN_ADDITIONS}"] = round(self.walled(run, 3), 2)
+                msm_module.MIN_ADDITIONS = least
+                table[f"{curve.name} {group.name} {log_n}"] = row
+                self.say(f"windows {curve.name} {group.name} 2^{log_n} (chosen {best}): {row}")
+
     # ---- proofs ----
+
+    def circuits(self) -> None:
+        """Whole proofs of circuits of 2^k constraints, with keys that the GPU sets up."""
+        import warnings
+
+        from snarkline.groth16 import prover as prover_module
+        from snarkline.groth16 import setup as setup_module
+
+        warnings.simplefilter("ignore")
+        table = self.report["circuits"] = {}
+        prover_module.open_backend = lambda name, threads, arena: self.gpu
+        setup_module.open_backend = lambda name, threads, arena: self.gpu
+        setup_module.closing = contextlib.nullcontext
+        for curve, log_n, kind in [
+            (BLS12_381, 20, "random"),
+            (BLS12_381, 20, "bits"),
+            (BN254, 20, "random"),
+            (BN254, 20, "bits"),
+            (BLS12_381, 22, "random"),
+            (BLS12_381, 22, "bits"),
+        ]:
+            if log_n not in self.arguments.circuit_sizes:
+                continue
+            if self.late():
+                return
+            r1cs, witness = circuit(curve, log_n, kind)
+            begin = time.perf_counter()
+            key = setup_module.setup(r1cs)
+            self.say(f"{curve.name} 2^{log_n} {kind}: setup {time.perf_counter() - begin:.2f} s")
+            row: dict[str, object] = {"setup_s": round(time.perf_counter() - begin, 2)}
+            prover = prover_module.Prover(key, threads=16)
+            begin = time.perf_counter()
+            prover.prove(witness)
+            row["first_ms"] = round(1e3 * (time.perf_counter() - begin), 1)
+            row["prove_ms"] = round(self.walled(lambda p=prover, w=witness: p.prove(w)), 2)
+            row["start_ms"] = round(self.walled(lambda p=prover, w=witness: p.start(w)), 2)
+            with Timeline() as timeline:
+                prover.prove(witness)
+            row["spans"] = timeline.to_json() if self.arguments.spans else None
+            print(timeline.report())
+            row["kernels"] = self.profiled(lambda p=prover, w=witness: p.prove(w))
+            row["kernel_ms"] = round(sum(row["kernels"].values()), 2)
+            row["device_bytes"] = self.device._pool.total_bytes()
+            table[f"{curve.name} {log_n} {kind}"] = row
+            self.say(f"proof {curve.name} 2^{log_n} {kind}: {row}")
+            del prover, key, r1cs, witness
+            self.gpu._transposed.clear()
+            gc.collect()
+            self.device._pool.free_all_blocks()
 
     def proofs(self) -> None:
         import snarkline
@@ -306,11 +429,20 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--sizes", type=numbers, default=[16, 18, 20, 22])
     parser.add_argument("--ntt-sizes", type=numbers, default=[18, 20, 22, 24])
+    parser.add_argument("--circuit-sizes", type=numbers, default=[20, 22])
+    parser.add_argument("--spans", action="store_true")
+    parser.add_argument("--replace", default="", help="OLD=>NEW in every kernel file, to try a variant")
     parser.add_argument("--only", default="build,ntt,msm,proofs")
     parser.add_argument("--budget", type=float, default=240)
     parser.add_argument("--cache", default="/tmp/snarkline-kernels")
     parser.add_argument("--fixtures", default="fixtures")
     arguments = parser.parse_args()
+    if arguments.replace:
+        import snarkline.backend.cuda.module as module
+
+        old, new = arguments.replace.split("=>")
+        original = module.flattened_source
+        module.flattened_source = lambda file: original(file).replace(old, new)
     check = Check(arguments)
     try:
         for part in arguments.only.split(","):

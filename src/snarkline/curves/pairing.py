@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from snarkline.curves.curve import Group
+import numpy as np
+
+from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
-from snarkline.curves.vector import FrVector
+from snarkline.curves.vector import FrVector, Limbs
 from snarkline.native import core
 
 
@@ -18,6 +20,13 @@ def combine(points: Sequence[Point], scalars: Sequence[int]) -> Point:
     scalar_limbs = FrVector.from_ints(curve, scalars).limbs
     (total,) = _executor().msm(curve.name, [(group.value, table.limbs)], scalar_limbs, False)
     return PointTable(curve, group, total).point(0)
+
+
+def fold_windows(curve: Curve, group: Group, sums: Limbs, starts: Sequence[int]) -> Point:
+    """sum of 2^starts[i] * sums[i]: `sums` in XYZZ coordinates, Montgomery form, `starts` ascending, at most 256."""
+    out = np.empty((1, curve.point_limbs(group)), np.uint64)
+    core.fold_windows(curve.name, group.value, out, sums, np.array(starts, np.uint32))
+    return PointTable(curve, group, out).point(0)
 
 
 def negate(point: Point) -> Point:

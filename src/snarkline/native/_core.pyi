@@ -23,6 +23,9 @@ def curve_facts(curve: str) -> dict[str, Any]: ...
 def instruction_sets() -> list[str]:
     """The sets that this build has and this processor can run, slowest first: portable, adx, ifma."""
 
+def fold_windows(curve: str, group: int, out: U64, sums: U64, starts: U32) -> None:
+    """out = sum of 2^starts[i] * sums[i]; sums in XYZZ coordinates (twice the point limbs), starts ascending."""
+
 class Executor:
     """Where kernels run: a number of threads and an instruction set ("auto" is the fastest)."""
 

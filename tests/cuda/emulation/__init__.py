@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,7 @@ class EmulatedDevice:
     multiprocessors = 2
 
     def __init__(self, limit: int = 1 << 32) -> None:
+        self.clock = HostClock()
         self.limit = limit
         self.launches: list[str] = []
 
@@ -87,6 +89,18 @@ class EmulatedDevice:
 
     def close(self):
         pass
+
+
+class HostClock:
+    """A clock for a device that does its work at once."""
+
+    name = "emulation"
+
+    def record(self):
+        return time.perf_counter()
+
+    def elapsed(self, begin, end):
+        return end - begin
 
 
 class _DeviceArray(np.ndarray):

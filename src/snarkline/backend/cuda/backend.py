@@ -20,6 +20,7 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
 from snarkline.errors import BudgetError
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.trace import device_span
 
 SMALL = 1024
 """Fewer points than these are left to the host, which is done with them before a GPU has started."""
@@ -67,7 +68,8 @@ class CudaBackend:
             self._matrices[matrix] = DeviceMatrix.upload(self._open(), matrix)
         out = self._empty(w.curve, domain.size)
         factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else None
-        self._matrices[matrix].multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
+        with device_span(self._device.clock, "spmv", items=matrix.n_entries):
+            self._matrices[matrix].multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
@@ -119,8 +121,9 @@ class CudaBackend:
             self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
         else:
             transform = self._transform(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
-            run_transform(self._device, _ntt(curve), transform, limbs)
-            reverse_order(self._device, _ntt(curve), limbs, domain.log_size)
+            with device_span(self._device.clock, "ntt", items=domain.size):
+                run_transform(self._device, _ntt(curve), transform, limbs)
+                reverse_order(self._device, _ntt(curve), limbs, domain.log_size)
         return FrVector(curve, limbs, v.form)
 
     def coset_evaluations(self, v: FrVector, domain: Domain, shift: int) -> FrVector:
@@ -130,8 +133,9 @@ class CudaBackend:
         first = pow(domain.size, -1, r)
         there = self._transform(domain, pow(domain.root, -1, r), first=first, out_ratio=shift % r)
         back = self._transform(domain, domain.root, reversed_order=True)
-        run_transform(self._device, _ntt(v.curve), there, limbs)
-        run_transform(self._device, _ntt(v.curve), back, limbs)
+        with device_span(self._device.clock, "coset_evaluations", items=domain.size):
+            run_transform(self._device, _ntt(v.curve), there, limbs)
+            run_transform(self._device, _ntt(v.curve), back, limbs)
         return FrVector(v.curve, limbs, v.form)
 
     def _transform(
@@ -212,7 +216,8 @@ class CudaBackend:
             sums, points = device.empty((n, 2 * width), "u8"), device.empty((n, width), "u8")
             norms = device.empty(n * curve.fp_limbs, "u8")
             device.launch(module, "multiply_base", grid, 128, part, n, self._multiples[base], sums, norms)
-            invert_planes(device, inverse, norms, n, device.empty(scratch_elements(n) * curve.fp_limbs, "u8"))
+            scratch = device.empty(scratch_elements(n) * curve.fp_limbs, "u8")
+            invert_planes(device, inverse, norms, n, curve.fp_limbs, scratch)
             device.launch(module, "make_affine", grid, 128, sums, n, norms, points)
             out[begin : begin + n] = device.download(points)
         return PointTable(curve, group, out)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from snarkline.backend.cuda.device import Array
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress
 from snarkline.errors import BudgetError, DeviceError
+from snarkline.trace import DeviceClock
 
 
 class CupyDevice:
@@ -44,6 +45,7 @@ class CupyDevice:
         self._cupy = cupy
         self.name = properties["name"].decode()
         self.multiprocessors = int(properties["multiProcessorCount"])
+        self.clock: DeviceClock = EventClock(cupy, f"gpu{ordinal}")
         self._pool = cupy.cuda.MemoryPool()
         if memory_limit is not None:
             self._pool.set_limit(size=memory_limit)
@@ -128,6 +130,23 @@ class CupyDevice:
         self._functions.clear()
         self._modules.clear()
         self._pool.free_all_blocks()
+
+
+class EventClock:
+    """Time on the device, from its events (trace.DeviceClock)."""
+
+    def __init__(self, cupy: Any, name: str) -> None:
+        self._cupy, self.name = cupy, name
+
+    def record(self) -> Any:
+        event = self._cupy.cuda.Event()
+        event.record()
+        return event
+
+    def elapsed(self, begin: Any, end: Any) -> float:
+        begin.synchronize()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1e3
 
 
 def _argument(value: object) -> object:

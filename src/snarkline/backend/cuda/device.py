@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from snarkline.backend.cuda.module import Module
+from snarkline.trace import DeviceClock
 
 Array = Any
 """An array on the device: C order, with shape, dtype, slices and reshape. Never leaves the backend but inside FrVector
@@ -20,6 +21,7 @@ class Device(Protocol):
 
     name: str
     multiprocessors: int
+    clock: DeviceClock
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Memory from the pool, contents undefined. Raises BudgetError."""

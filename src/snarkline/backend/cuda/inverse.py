@@ -19,9 +19,9 @@ def scratch_elements(n: int) -> int:
     return total + 3 * TOP
 
 
-def invert_planes(device: Device, module: Module, values: Array, n: int, scratch: Array) -> None:
-    """Invert n non-zero elements in place; `values` and `scratch` are flat arrays of uint64 in planes."""
-    limbs = values.size // n if n else 0
+def invert_planes(device: Device, module: Module, values: Array, n: int, limbs: int, scratch: Array) -> None:
+    """Invert n non-zero elements of `limbs` words in place; flat arrays of uint64, in planes."""
+    assert values.size == n * limbs and scratch.size >= scratch_elements(n) * limbs
     levels: list[tuple[Array, int, int, Array, Array]] = []
     used = 0
     while n > TOP:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from snarkline.backend.cuda.device import Array, Device, blocks
-from snarkline.backend.cuda.fold import fold_windows
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.windows import Windows, best_count, make_windows
 from snarkline.curves.curve import Curve, Group
+from snarkline.curves.pairing import fold_windows
 from snarkline.curves.point import Point
+from snarkline.trace import device_span
 
 SORT_TILE = SCAN_TILE = 4096
 MAX_ROUNDS = 27
@@ -27,6 +28,11 @@ HEAVY = 16
 """More points than these left in one bucket are summed by whole blocks, in slices."""
 SLICE = 512
 NARROW_BITS = 32
+
+
+def log_chunk_of(n_buckets: int) -> int:
+    """Buckets that one thread adds by running sums: many where there are threads enough, two where latency counts."""
+    return max(1, min(4, n_buckets.bit_length() - 17))
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,19 @@ class Msm:
 
     def run(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> list[Point]:
         """sum scalars[i] * table[i] for every (group, points on the device); all have len(scalars) points."""
-        buckets = self._sort(scalars, montgomery)
+        clock = self._device.clock
+        with device_span(clock, "msm.sort", items=len(scalars)):
+            buckets = self._sort(scalars, montgomery)
         if buckets is None:
             return [Point.infinity(self._curve, group) for group, _ in tables]
-        sums = self._add_in_rounds(buckets, tables)
-        return [self._reduce(buckets, group, s) for (group, _), s in zip(tables, sums, strict=True)]
+        with device_span(clock, "msm.rounds", items=sum(buckets.additions[1 : buckets.rounds + 1])):
+            sums = self._add_in_rounds(buckets, tables)
+        with device_span(clock, "msm.reduce", items=buckets.windows.n_buckets):
+            windows = [self._reduce(buckets, group, s) for (group, _), s in zip(tables, sums, strict=True)]
+        return [
+            fold_windows(self._curve, group, self._device.download(w), buckets.windows.starts)
+            for (group, _), w in zip(tables, windows, strict=True)
+        ]
 
     def bytes_needed(self, n: int, groups: Sequence[Group]) -> int:
         """An upper bound for the memory that `run` takes at a time for n scalars of full width."""
@@ -78,14 +92,15 @@ class Msm:
         entries, buckets, fp = n * len(windows.bits), windows.n_buckets, 8 * self._curve.fp_limbs
         lists = entries * (16 + 8) + buckets * 20
         sums = sum((entries + buckets) // 2 * 8 * self._curve.point_limbs(group) for group in groups)
-        chunks = max((buckets >> 2) * 16 * self._curve.point_limbs(group) for group in groups)
+        chunks = max(2 * buckets * 16 * self._curve.point_limbs(group) for group in groups)
         return lists + sums + max(entries // 2 * fp * 5 // 4, chunks) + (1 << 24)
 
     # ---- digits and buckets ----
 
     def _sort(self, scalars: Array, montgomery: bool) -> Buckets | None:
         n = len(scalars)
-        wide = self._count_wide(scalars, montgomery)
+        # Vectors in Montgomery form are polynomials, which have no short coefficients to speak of.
+        wide = n if montgomery else self._count_wide(scalars)
         windows = make_windows(self._curve, best_count(self._curve, wide))
         bound = wide * len(windows.bits) + (n - wide) * windows.covering(NARROW_BITS)
         keys, values, count = self._u32(bound), self._u32(bound), self._device.zeros(1, "u4")
@@ -103,10 +118,10 @@ class Msm:
         additions = [int(x) for x in self._device.download(totals)]
         return Buckets(windows, keys, values, n_entries, start, end, additions)
 
-    def _count_wide(self, scalars: Array, montgomery: bool) -> int:
+    def _count_wide(self, scalars: Array) -> int:
         count = self._device.zeros(1, "u4")
         grid = min(blocks(len(scalars), 256), 8 * self._device.multiprocessors)
-        self._device.launch(self._digits, "count_wide", grid, 256, scalars, len(scalars), montgomery, count)
+        self._device.launch(self._digits, "count_wide", grid, 256, scalars, len(scalars), False, count)
         return int(self._device.download(count)[0])
 
     def _arrays(self, windows: Windows) -> tuple[Array, Array]:
@@ -150,7 +165,7 @@ class Msm:
         self._launch(
             "list_first_round", b.n_entries, b.keys, b.n_entries, b.start, b.end, offsets, first_list, list_buckets
         )
-        work = _RoundMemory(self, n)
+        work = _RoundMemory(self, b.additions[1 : b.rounds + 1])
         for (group, points), out in zip(tables, sums, strict=True):
             module = Module("rounds", self._curve.name, group.value)
             self._device.launch(
@@ -179,50 +194,32 @@ class Msm:
 
     # ---- reduction ----
 
-    def _reduce(self, b: Buckets, group: Group, sums: Array) -> Point:
+    def _reduce(self, b: Buckets, group: Group, sums: Array) -> Array:
+        """The sums of the windows, on the device."""
         module = Module("buckets", self._curve.name, group.value)
         heavy, heavy_sums = self._sum_heavy(b, module, group, sums)
         log_window = min(b.windows.bits) - 1
-        log_chunk = min(log_window, 4 if b.windows.n_buckets >= 1 << 22 else 3)
-        n_chunks = b.windows.n_buckets >> log_chunk
-        chunks = self._sums(group, 2 * n_chunks)
+        log_chunk = log_chunk_of(b.windows.n_buckets)
+        n = b.windows.n_buckets >> log_chunk
+        chunks = self._sums(group, 2 * n)
         self._device.launch(
-            module, "reduce_buckets", blocks(n_chunks, 128), 128,
-            b.start, b.end, heavy, b.rounds, sums, heavy_sums, 1 << log_chunk, n_chunks, chunks,
+            module, "reduce_buckets", blocks(n, 128), 128,
+            b.start, b.end, heavy, b.rounds, sums, heavy_sums, 1 << log_chunk, n, chunks,
         )  # fmt: skip
-        level, log_weights = 1, [0]
-        while log_chunk < log_window:
-            step = min(2, log_window - log_chunk)
-            n_chunks >>= step
-            out = self._sums(group, (level + 2) * n_chunks)
-            grid = blocks((level + 1) * n_chunks, 128)
-            self._device.launch(module, "reduce_chunks", grid, 128, chunks, 1 << step, level, n_chunks, out)
-            log_weights.append(log_chunk)
-            chunks, level, log_chunk = out, level + 1, log_chunk + step
-        return self._finish(b, module, group, chunks, n_chunks, log_weights, log_chunk)
-
-    def _finish(
-        self,
-        b: Buckets,
-        module: Module,
-        group: Group,
-        chunks: Array,
-        n_chunks: int,
-        log_weights: list[int],
-        log_chunk: int,
-    ) -> Point:
-        windows, first = [], 0
-        for bits in b.windows.bits:
-            windows.append((first, 1 << (bits - 1 - log_chunk)))
-            first += windows[-1][1]
-        n = len(windows)
-        out = self._sums(group, n)
-        weights = self._device.upload(np.array(log_weights, np.uint32))
-        ranges = self._device.upload(np.array(windows, np.uint32))
+        for levels in range(1, log_window - log_chunk + 1):
+            n //= 2
+            out = self._sums(group, (levels + 2) * n)
+            self._device.launch(module, "reduce_pairs", blocks((levels + 1) * n, 128), 128, chunks, levels, n, out)
+            chunks = out
+        counts = [1 << (bits - 1 - log_window) for bits in b.windows.bits]
+        ranges = [(sum(counts[:i]), count) for i, count in enumerate(counts)]
+        out = self._sums(group, len(ranges))
+        windows = self._device.upload(np.array(ranges, np.uint32))
         self._device.launch(
-            module, "finish_windows", n, 32, chunks, n_chunks, len(log_weights), weights, ranges, log_chunk, n, out
-        )
-        return fold_windows(self._curve, group, self._device.download(out), b.windows.starts)
+            module, "finish_windows", len(ranges), 64, chunks, n, log_chunk, log_window, windows, out,
+            shared=32 * 8 * 2 * self._curve.point_limbs(group),
+        )  # fmt: skip
+        return out
 
     def _sum_heavy(self, b: Buckets, module: Module, group: Group, sums: Array) -> tuple[Array, Array]:
         n_buckets, max_heavy = b.windows.n_buckets, b.left // (HEAVY + 1) + 1
@@ -260,12 +257,12 @@ class Msm:
 class _RoundMemory:
     """What the rounds of one run use: prefixes, products of the denominators, scratch for their inversion."""
 
-    def __init__(self, msm: Msm, n: int) -> None:
+    def __init__(self, msm: Msm, additions: Sequence[int]) -> None:
         self._device, self._inverse, self._limbs = msm._device, msm._inverse, msm._curve.fp_limbs
-        threads = self._threads(n)
-        self._prefixes = self._device.empty(max(n, 1) * self._limbs, "u8")
-        self._products = self._device.empty(max(threads, 1) * self._limbs, "u8")
-        self._scratch = self._device.empty(scratch_elements(threads) * self._limbs, "u8")
+        threads = [self._threads(n) for n in additions]  # not always falling: a wave of few threads is cut finer
+        self._prefixes = self._device.empty(max(1, *additions) * self._limbs, "u8")
+        self._products = self._device.empty(max(1, *threads) * self._limbs, "u8")
+        self._scratch = self._device.empty(max(scratch_elements(t) for t in threads) * self._limbs, "u8")
 
     def _threads(self, n: int) -> int:
         """Threads for n additions: 16 or 32 additions each, in whole waves of the threads that are resident."""
@@ -282,5 +279,5 @@ class _RoundMemory:
         products = self._products[: threads * self._limbs]
         launch: Callable[..., None] = self._device.launch
         launch(module, f"{which}_denominators", grid, 128, *operands, n, threads, self._prefixes, products)
-        invert_planes(self._device, self._inverse, products, threads, self._scratch)
+        invert_planes(self._device, self._inverse, products, threads, self._limbs, self._scratch)
         launch(module, f"{which}_additions", grid, 128, *operands, n, threads, self._prefixes, products)

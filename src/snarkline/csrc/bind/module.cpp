@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   snarkline::bind_arena(m);
   snarkline::bind_facts(m);
   snarkline::bind_kernels(m);
+  snarkline::bind_fold(m);
   snarkline::bind_decode(m);
   snarkline::bind_numpy_memory(m);
   snarkline::bind_standin(m);

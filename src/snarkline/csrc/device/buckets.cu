@@ -67,7 +67,14 @@ SNL_KERNEL(64, 4) sum_heavy(const Sum* slice_sums, const uint2* heavy_buckets, c
   }
 }
 
-// Chunk s of `size` buckets: out[s] = sum B_j, out[n_chunks + s] = sum (j - first of the chunk) B_j.
+// ---- sum of (j + 1) B_j over the buckets j of a window ----
+//
+// The buckets of a chunk are first added by running sums: S is the sum of all B_j, U_0 the sum of j B_j, j counted from
+// the chunk's first. Then neighbouring chunks are added in pairs, level by level, by bits of the chunk's number: S and
+// the U so far of a pair are the sums of the two, and the next U is the second S. That is two additions a bucket in
+// all; a thread's chain is 2^log_chunk additions and then one for each level.
+
+// Chunk s of `size` buckets: out[s] = S, out[n_chunks + s] = U_0.
 SNL_KERNEL(128, 3)
 reduce_buckets(const u32* start, const u32* end, const u32* heavy, int rounds, const AffinePoint* sums,
                const Sum* heavy_sums, u32 size, u32 n_chunks, Sum* out) {
@@ -88,45 +95,58 @@ reduce_buckets(const u32* start, const u32* end, const u32* heavy, int rounds, c
   out[n_chunks + s] = weighted;
 }
 
-// `size` chunks become one: of the arrays S, U_1, ..., U_level of n_chunks * size sums each, the sums over every chunk,
-// and U_(level + 1) = sum k S_k. One thread for each array and chunk of the output.
-SNL_KERNEL(128, 3) reduce_chunks(const Sum* in, u32 size, u32 level, u32 n_chunks, Sum* out) {
+// The arrays S, U_0, ..., U_(levels - 1) of 2 n sums each become arrays of n, and U_levels is added to them.
+SNL_KERNEL(128, 3) reduce_pairs(const Sum* in, u32 levels, u32 n, Sum* out) {
   const u64 i = global_index();
-  if (i >= static_cast<u64>(level + 1) * n_chunks) return;
-  const u64 array = i / n_chunks, s = i % n_chunks;
-  const Sum* p = in + (array * n_chunks + s) * size;
-  Sum running = Sum::infinity(), weighted = Sum::infinity();
-  SNL_ROLLED for (u32 k = size; k-- > 0;) {
-    add_sum(running, p[k]);
-    if (k > 0 && array == 0) add_sum(weighted, running);
-  }
-  out[i] = running;
-  if (array == 0) out[static_cast<u64>(level + 1) * n_chunks + s] = weighted;
+  if (i >= static_cast<u64>(levels + 1) * n) return;
+  Sum sum = in[2 * i];
+  const Sum second = in[2 * i + 1];
+  add_sum(sum, second);
+  out[i] = sum;
+  if (i < n) out[static_cast<u64>(levels + 1) * n + i] = second;
 }
 
-// One thread a window: its chunks and levels together. The window covers chunks [first, first + count), each of
-// 2^log_chunk buckets; U_l weighs 2^log_weights[l - 1].
-SNL_KERNEL(32, 1)
-finish_windows(const Sum* in, u32 n_chunks, u32 level, const u32* log_weights, const uint2* windows, u32 log_chunk,
-               u32 n_windows, Sum* out) {
-  const u32 w = static_cast<u32>(global_index());
-  if (w >= n_windows) return;
-  const u32 first = windows[w].x, count = windows[w].y;
-  // sum over chunks k of T_k + S_k + k 2^log_chunk S_k, T = sum of 2^weight U
-  Sum higher = Sum::infinity(), running = Sum::infinity();
-  SNL_ROLLED for (u32 k = count; k-- > 0;) {
-    add_sum(running, in[first + k]);
-    if (k > 0) add_sum(higher, running);
+constexpr u32 finish_threads = 64, finish_values = 32;
+
+// One block for each window: the chunks [x, x + y), y being 1 or 2, of 2^log_window buckets each. U_0 weighs 1 and U_l
+// 2^(log_chunk + l - 1). Slot e of shared memory holds what weighs 2^e; eight slots are brought together by doublings
+// in a tree, the eights one by one. log_window is below 32.
+SNL_KERNEL(64, 1)
+finish_windows(const Sum* in, u32 n_chunks, u32 log_chunk, u32 log_window, const uint2* windows, Sum* out) {
+  SNL_DYNAMIC_SHARED(Pair, bytes);
+  Sum* slots = reinterpret_cast<Sum*>(bytes);
+  const u32 first = windows[blockIdx.x].x, count = windows[blockIdx.x].y, e = threadIdx.x;
+  if (e < finish_values) {
+    Sum value = Sum::infinity();
+    const u32 array = e == 0 ? 1 : e - log_chunk + 2;
+    SNL_ROLLED for (u32 k = 0; k < count; k++) {
+      if (e == 0 || (e >= log_chunk && e < log_window)) {
+        add_sum(value, in[static_cast<u64>(array) * n_chunks + first + k]);
+      } else if (e == log_window && k == 1) {
+        add_sum(value, in[first + 1]);  // the second chunk begins 2^log_window buckets later
+      }
+    }
+    slots[e] = value;
   }
-  Sum total = higher;
-  u32 weight = log_chunk;
-  SNL_ROLLED for (u32 l = level; l > 0; l--) {
-    SNL_ROLLED for (; weight > log_weights[l - 1]; weight--) double_sum(total);
-    SNL_ROLLED for (u32 k = 0; k < count; k++) add_sum(total, in[static_cast<u64>(l) * n_chunks + first + k]);
+  __syncthreads();
+  SNL_ROLLED for (u32 d = 1; d < 8; d *= 2) {
+    if (e < finish_values && e % (2 * d) == 0) {
+      Sum value = slots[e + d];
+      SNL_ROLLED for (u32 k = 0; k < d; k++) double_sum(value);
+      add_sum(value, slots[e]);
+      slots[e] = value;
+    }
+    __syncthreads();
   }
-  SNL_ROLLED for (; weight > 0; weight--) double_sum(total);
-  add_sum(total, running);
-  out[w] = total;
+  if (e == 0) {
+    Sum total = Sum::infinity();
+    SNL_ROLLED for (u32 k = log_window / 8 + 1; k-- > 0;) {
+      SNL_ROLLED for (int d = 0; d < 8 && !total.is_infinity(); d++) double_sum(total);
+      add_sum(total, slots[8 * k]);
+    }
+    SNL_ROLLED for (u32 k = 0; k < count; k++) add_sum(total, in[first + k]);
+    out[blockIdx.x] = total;
+  }
 }
 
 }  // namespace SNL_ISA

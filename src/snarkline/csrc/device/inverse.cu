@@ -31,7 +31,8 @@ SNL_DEVICE void multiply_down(Pair* values, u32 n, u32 groups, const Pair* prefi
   store_planes(values, n, t, inverse);
 }
 
-constexpr int top_fan = 4, max_levels = 8;
+constexpr u32 top_fan = 2, top_inversions = 32;
+constexpr int max_levels = 8;
 
 }  // namespace
 
@@ -45,7 +46,8 @@ SNL_KERNEL(128, 4) inverse_down(Pair* values, u32 n, u32 groups, const Pair* pre
   if (t < groups) multiply_down(values, n, groups, prefixes, products, static_cast<u32>(t));
 }
 
-// All levels of at most 2048 values, by one block. `scratch` has room for 2 n elements.
+// All levels of at most 2048 values, by one block, down to 32 values that are inverted side by side. Levels of pairs
+// make the shortest chain of products. `scratch` has room for 3 n elements.
 SNL_KERNEL(512, 1) inverse_top(Pair* values, u32 n, Pair* scratch) {
   constexpr u32 pieces = sizeof(Fp) / sizeof(Pair);
   Pair *level[max_levels], *prefix[max_levels];
@@ -53,7 +55,7 @@ SNL_KERNEL(512, 1) inverse_top(Pair* values, u32 n, Pair* scratch) {
   int top = 0;
   level[0] = values;
   size[0] = n;
-  while (size[top] > 1) {
+  while (size[top] > top_inversions) {
     prefix[top] = scratch;
     scratch += pieces * size[top];
     size[top + 1] = (size[top] + top_fan - 1) / top_fan;
@@ -67,7 +69,9 @@ SNL_KERNEL(512, 1) inverse_top(Pair* values, u32 n, Pair* scratch) {
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0) store_planes(level[top], 1, 0, invert(load_planes<Fp>(level[top], 1, 0)));
+  if (threadIdx.x < size[top]) {
+    store_planes(level[top], size[top], threadIdx.x, invert(load_planes<Fp>(level[top], size[top], threadIdx.x)));
+  }
   __syncthreads();
   for (int l = top; l-- > 0;) {
     for (u32 t = threadIdx.x; t < size[l + 1]; t += blockDim.x) {

@@ -1,0 +1,96 @@
+"""On a real GPU: `pytest -m gpu tests/cuda`. Every kernel against its emulation, every operation against the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lockstep import LockstepDevice
+from test_emulated import CURVES, check_msm, domain, elements, ints, scalars_of
+
+import snarkline.backend.cuda.backend
+import snarkline.backend.cuda.msm
+from snarkline.backend.cpu import CpuBackend
+from snarkline.backend.cuda import CudaBackend, open_device
+from snarkline.curves.curve import Curve, Group
+from snarkline.curves.point import Point
+from snarkline.curves.vector import Form, FrVector
+from snarkline.errors import DeviceError
+from snarkline.memory import Arena
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> CudaBackend:
+    try:
+        device = open_device()
+    except DeviceError:
+        pytest.skip("no CUDA device")
+    monkeypatch.setattr(snarkline.backend.cuda.backend, "SMALL", 2)
+    return CudaBackend(device, CpuBackend(4, Arena()))
+
+
+@pytest.fixture
+def cpu() -> CpuBackend:
+    return CpuBackend(4, Arena())
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+@pytest.mark.parametrize("log_size", [0, 1, 2, 3, 7, 11, 12, 16, 20, 21])
+def test_transforms(gpu: CudaBackend, cpu: CpuBackend, curve: Curve, log_size: int) -> None:
+    d = domain(curve, log_size)
+    data = np.resize(elements(curve, min(d.size, 4096)).limbs, (d.size, 4))
+    for run in (
+        lambda b, v: b.ntt(v, d, shift=7),
+        lambda b, v: b.ntt(v, d, inverse=True, shift=7),
+        lambda b, v: b.coset_evaluations(v, d, 7),
+    ):
+        mine, theirs = (run(b, FrVector(curve, data.copy(), Form.MONTGOMERY)) for b in (gpu, cpu))
+        assert np.array_equal(gpu._on_host(mine).limbs, theirs.limbs)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+@pytest.mark.parametrize("group", list(Group))
+@pytest.mark.parametrize("least", [20, 200_000])
+def test_msm(
+    gpu: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch, curve: Curve, group: Group, least: int
+) -> None:
+    monkeypatch.setattr(snarkline.backend.cuda.msm, "MIN_ADDITIONS", least)
+    check_msm(gpu, cpu, curve, group)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+@pytest.mark.parametrize("group", list(Group))
+@pytest.mark.parametrize("n", [2**12 - 1, 2**12, 2**12 + 1, 2**16])
+def test_every_number_of_windows(
+    gpu: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch, curve: Curve, group: Group, n: int
+) -> None:
+    rng = np.random.default_rng(n)
+    limbs = rng.integers(0, 2**64, (n, 4), dtype=np.uint64)
+    limbs[:, 3] %= np.uint64(curve.r >> 192)
+    scalars = FrVector(curve, limbs, Form.CANONICAL)
+    table = cpu.fixed_base(Point.generator(curve, group), FrVector.from_ints(curve, range(1, n + 1)))
+    expected = cpu.msm([table], scalars)
+    for count in range(13, 32):
+        monkeypatch.setattr(snarkline.backend.cuda.msm, "best_count", lambda curve, n, count=count: count)
+        assert gpu.msm([table], scalars) == expected, count
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+@pytest.mark.parametrize("group", list(Group))
+def test_kernels_are_their_emulation(
+    gpu: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch, curve: Curve, group: Group
+) -> None:
+    monkeypatch.setattr(snarkline.backend.cuda.msm, "MIN_ADDITIONS", 20)
+    both = CudaBackend(LockstepDevice(gpu._device), cpu)
+    for kind, n in (("random", 1 + 1), ("random", 200), ("bits", 250), ("equal", 100)):
+        scalars = FrVector.from_ints(curve, scalars_of(kind, curve, n))
+        table = cpu.fixed_base(Point.generator(curve, group), FrVector.from_ints(curve, range(1, n + 1)))
+        assert both.msm([table], scalars) == cpu.msm([table], scalars)
+    d = domain(curve, 9)
+    assert ints(both, both.coset_evaluations(elements(curve, d.size), d, 7)) == ints(
+        gpu, gpu.coset_evaluations(elements(curve, d.size), d, 7)
+    )
+    scalars = FrVector.from_ints(curve, scalars_of("edges", curve, 40))
+    base = Point.generator(curve, group)
+    assert np.array_equal(both.fixed_base(base, scalars).limbs, cpu.fixed_base(base, scalars).limbs)
