@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutate import CORPUS, PARSERS, attempt, mutate
-from raw_files import MULTIPLIERS, Raw, vector
+from raw_files import MULTIPLIERS, Raw, coefficient_section, coefficients, vector
 
 from snarkline.errors import FormatError
 from snarkline.formats.circom import (
@@ -73,6 +73,14 @@ SAVERS: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
 }
 
 
+def in_one_order(raw: Raw) -> list[tuple[int, bytes]]:
+    """The sections by id, the coefficients of a key by row and matrix."""
+    if raw.magic == b"zkey":
+        records = sorted(coefficients(raw), key=lambda record: (record[1], record[0]))
+        raw = raw.with_section(4, coefficient_section(records))
+    return sorted(raw.sections)
+
+
 @pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MULTIPLIERS)
 @pytest.mark.parametrize("file", SAVERS)
@@ -94,5 +102,4 @@ def test_a_bit_anywhere(step: int, name: str, file: str, tmp_path: Path) -> None
             continue
         assert at not in covered
         save(loaded, again)
-        ours = again.read_bytes()
-        assert ours == broken or sorted(Raw.split(ours).sections) == sorted(Raw.split(broken).sections)
+        assert in_one_order(Raw.split(again.read_bytes())) == in_one_order(Raw.split(broken))
