@@ -94,6 +94,7 @@ class Executor {
   Executor(int threads, Name isa) : threads_(static_cast<unsigned>(threads)), isa_(isa) {
     if (threads < 1 || threads > 1024) refuse("threads", "1 to 1024", std::to_string(threads));
     const auto& sets = instruction_sets();
+    if (sets.empty()) throw std::runtime_error("this build has no instruction set that this processor can run");
     if (isa == "auto") isa_ = sets.back();
     std::string known = "'auto'";
     bool found = false;
