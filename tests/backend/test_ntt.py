@@ -188,11 +188,31 @@ def test_number_of_threads_does_not_matter(curve, isa, log_size):
 
 
 @every_curve
-def test_instruction_sets_agree(curve):
-    d = domain(curve, 16)
+@pytest.mark.parametrize("pattern", ["uniform", "greatest", "greatest and zero", "one greatest", "edges"])
+@pytest.mark.parametrize("log_size", [6, 11, 16])
+def test_instruction_sets_agree(curve, log_size, pattern):
+    """At the ends of the range, which drive lazily reduced values to their bounds."""
+    d = domain(curve, log_size)
     v = uniform(curve, d.size, 5)
-    results = [coset_evaluations(v, d, 7, isa=isa) for isa in ISAS]
-    assert all(same(r, results[0]) for r in results)
+    greatest = FrVector.from_ints(curve, [curve.r - 1]).limbs[0]
+    if pattern == "greatest":
+        v.limbs[:] = greatest
+    elif pattern == "greatest and zero":
+        v.limbs[:], v.limbs[::3] = greatest, 0
+    elif pattern == "one greatest":
+        v.limbs[:], v.limbs[d.size - 2] = 0, greatest
+    elif pattern == "edges":
+        edges = FrVector.from_ints(curve, edge_biased(curve, 64, 1)).limbs
+        v.limbs[:] = edges[np.random.default_rng(2).integers(0, 64, d.size)]
+    shift = curve.r - 7
+    for run in (
+        lambda isa: coset_evaluations(v, d, shift, isa=isa),
+        lambda isa: transform(v, d, shift=shift, isa=isa),
+        lambda isa: transform(v, d, shift=shift, inverse=True, isa=isa),
+    ):
+        results = [run(isa) for isa in ISAS]
+        assert all(same(result, results[0]) for result in results)
+        assert core.Executor(1).first_not_below_modulus(curve.name, "fr", results[0].limbs) == -1
 
 
 @every_curve
