@@ -119,10 +119,12 @@ def teardown_note(evidence: Evidence, released_bytes: int) -> str:
     parts = []
     if released_bytes >= 1 << 20:
         parts.append(f"released {amount(released_bytes)} on this thread")
-    if evidence.system_ns:
-        parts.append(f"{100 * min(1.0, evidence.system_ns / evidence.wall_ns):.0f} % system time")
-    elif evidence.wall_ns:
+    if evidence.off_ns - evidence.run_delay_ns > evidence.wall_ns / 2:
         parts.append(f"likely {evidence.cause}")
+    elif cpu_ns := evidence.user_ns + evidence.system_ns:
+        parts.append(f"{100 * evidence.system_ns / cpu_ns:.0f} % system time")
+    if evidence.run_delay_ns > evidence.wall_ns / 5:
+        parts.append(f"{100 * min(1.0, evidence.run_delay_ns / evidence.wall_ns):.0f} % waiting for a processor")
     return ", ".join(parts)
 
 
@@ -132,6 +134,8 @@ def evidence_note(e: Evidence) -> str:
     parts = [f"{100 * min(1.0, (e.user_ns + e.system_ns) / wall):.0f} % CPU"]
     if e.system_ns * 10 > wall:
         parts.append(f"{100 * min(1.0, e.system_ns / wall):.0f} % system time")
+    if e.run_delay_ns * 5 > wall:
+        parts.append(f"{100 * min(1.0, e.run_delay_ns / wall):.0f} % waiting for a processor")
     if e.rss_fell >= 1 << 20:
         parts.append(f"RSS fell {amount(e.rss_fell)}")
     if e.faults >= 100:

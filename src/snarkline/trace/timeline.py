@@ -113,6 +113,7 @@ class Timeline:
         begin_ns = self.root.begin.ns
         self.counters = [CounterSample(*c) for c in core.counter_samples(begin_ns)]
         self.waits = [WaitSample(*w) for w in core.wait_samples(begin_ns)]
+        self.releases = [Release(*r) for r in core.release_events(begin_ns)]
         self.dropped = core.spans_dropped()
         names = core.span_thread_names()
         for thread_id in {s.thread for s in self.spans if s.kind != "device"}:

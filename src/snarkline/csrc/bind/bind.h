@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 namespace snarkline {
+void bind_ghosts(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
 void bind_arena(nanobind::module_& m);
 void bind_facts(nanobind::module_& m);

@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   // Daemon threads that are stopped at exit, and buffers that a device may still read, keep objects alive on purpose.
   nanobind::set_leak_warnings(false);
   m.doc() = "Snarkline's compiled core. The typed face is snarkline/native/_core.pyi.";
+  snarkline::bind_ghosts(m);
   snarkline::bind_trace(m);
   snarkline::bind_arena(m);
   snarkline::bind_facts(m);

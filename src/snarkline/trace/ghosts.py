@@ -1,0 +1,228 @@
+"""Ghosts: functions that take long to be over after their last statement, found in any Python program.
+
+    found = find_ghosts(["script.py", "argument"])
+    for ghost in found.ghosts: print(ghost.function, ghost.teardown_s)
+
+The program runs in a process of its own, with every return watched: the time from a return until the caller's next
+instruction is the function's teardown, in every thread. The same holds for locals that an exception kept alive and that
+die where it is handled. Time in which the thread had no processor is left out.
+
+Functions that return often and never with anything to tear down are watched for a part of the time, so that call-heavy
+programs are slowed down little; `exact` watches every return. With `native`, the release shim (csrc/preload) is loaded
+into the process, and what native libraries give back is charged to the Python function that called them. Child
+processes are not watched.
+"""
+
+from __future__ import annotations
+
+import _thread
+import json
+import opcode
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from snarkline.errors import InputError
+from snarkline.native import core
+
+from .teardown import free_tool
+
+CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_FUNCTION")
+WINDOW_S = 0.1
+"""Processor time after which functions that went unwatched are looked at again."""
+
+LEAST_S = 0.002
+LEAST_SHARE = 0.0005
+"""A ghost costs at least 2 ms, and at least this share of the program's time."""
+
+NOISE_NS = 5_000_000
+"""An interruption of the watched program is shorter than this."""
+
+OWN_FOLDER = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """A function and what its teardowns cost together. `calls` counts the watched returns."""
+
+    function: str
+    file: str
+    line: int
+    teardown_s: float
+    released_bytes: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a program. `status` is its exit status, `slowdown` that of calls that do nothing."""
+
+    ghosts: list[Ghost]
+    status: int
+    wall_s: float
+    slowdown: float
+
+
+class Watcher:
+    """Watches the returns of this process between `start` and `stop`."""
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._exact = exact
+        self._stop = _thread.allocate_lock()
+        self._tool = -1
+
+    def start(self) -> None:
+        monitoring: Any = getattr(sys, "monitoring", None)
+        calls = [opcode.opmap[name] for name in CALLS if name in opcode.opmap]
+        disable = None if monitoring is None else monitoring.DISABLE
+        core.ghosts_set_up(disable, calls, opcode.opmap["POP_EXCEPT"], not self._exact)
+        core.ghosts_forget()
+        if monitoring is None:
+            threading.setprofile(lambda *_: core.ghosts_attach())
+            core.ghosts_attach()
+        else:
+            self._listen(monitoring)
+        calibrate()
+        core.ghosts_forget()
+
+    def _listen(self, monitoring: Any) -> None:
+        events = monitoring.events
+        self._tool = free_tool(monitoring, "snarkline.ghosts")
+        monitoring.register_callback(self._tool, events.PY_RETURN, core.ghosts_on_return)
+        monitoring.register_callback(self._tool, events.PY_UNWIND, core.ghosts_on_unwind)
+        monitoring.register_callback(self._tool, events.INSTRUCTION, core.ghosts_on_instruction)
+        monitoring.set_events(self._tool, events.PY_RETURN | events.PY_UNWIND | events.INSTRUCTION)
+        self._stop.acquire()
+        # Not a threading.Thread: the program shall not see it.
+        _thread.start_new_thread(self._open_windows, (monitoring,))
+
+    def _open_windows(self, monitoring: Any) -> None:
+        opened = time.process_time()
+        while not self._stop.acquire(timeout=WINDOW_S):
+            if time.process_time() - opened < WINDOW_S:
+                continue
+            opened = time.process_time()
+            core.ghosts_next_window()
+            monitoring.restart_events()
+        self._stop.release()
+
+    def stop(self) -> list[Ghost]:
+        """All functions that had any teardown, worst first."""
+        monitoring: Any = getattr(sys, "monitoring", None)
+        if monitoring is None:
+            threading.setprofile(None)
+            core.ghosts_detach()
+        else:
+            self._stop.release()
+            monitoring.set_events(self._tool, 0)
+            for event in ("PY_RETURN", "PY_UNWIND", "INSTRUCTION"):
+                monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
+            monitoring.free_tool_id(self._tool)
+        ghosts = [_ghost(*row) for row in core.ghosts_results() if _is_the_programs(row[0]) and not _is_noise(*row)]
+        return sorted(ghosts, key=lambda g: -g.teardown_s)
+
+
+def _is_the_programs(code: CodeType) -> bool:
+    return not code.co_filename.startswith((OWN_FOLDER, "<frozen importlib"))
+
+
+def _is_noise(code: CodeType, calls: int, torn: int, teardown_ns: int, released_bytes: int) -> bool:
+    """Other than a ghost's: hardly ever, short, and nothing released. Interrupts and a busy host look like that."""
+    return torn * 1000 < calls and teardown_ns < torn * NOISE_NS and released_bytes < 1 << 20
+
+
+def _ghost(code: CodeType, calls: int, torn: int, teardown_ns: int, released_bytes: int) -> Ghost:
+    name = code.co_qualname
+    return Ghost(name, code.co_filename, code.co_firstlineno, teardown_ns * 1e-9, released_bytes, calls)
+
+
+def calibrate() -> None:
+    """Tells the core how far apart the C stacks of two events are: of one interpreter loop, and of one inside another."""
+
+    def callee(_: int) -> int:
+        return 1
+
+    def direct() -> int:
+        callee(0)
+        distance = core.ghosts_last_distance()
+        return distance
+
+    def through_c() -> int:
+        list(map(callee, (0,)))
+        distance = core.ghosts_last_distance()
+        return distance
+
+    near, far = direct(), through_c()
+    if far - near > 64:
+        core.ghosts_set_slack((near + far) // 2)
+
+
+def call_heavy(n: int) -> int:
+    """Calls that do next to nothing, as a worst case."""
+    return n if n < 2 else call_heavy(n - 1) + call_heavy(n - 2)
+
+
+def measure_call_heavy(seconds: float = 0.15) -> float:
+    """CPU seconds of a round, over several windows."""
+    begin, rounds = time.thread_time(), 0
+    while time.thread_time() - begin < seconds:
+        call_heavy(15)
+        rounds += 1
+    return (time.thread_time() - begin) / rounds
+
+
+def find_ghosts(
+    program: Sequence[str],
+    *,
+    module: bool = False,
+    native: bool = False,
+    exact: bool = False,
+    output_to_stderr: bool = False,
+) -> Found:
+    """Runs a program and returns its ghosts, worst first.
+
+    `program` is a script's path, or a module's name with `module`, followed by the program's arguments. Raises
+    InputError for a program that is not there, or one that left no results (it was killed, or called os._exit).
+    """
+    if not module and not Path(program[0]).is_file():
+        raise InputError(f"{program[0]}: expected a Python script, found no such file")
+    environment = dict(os.environ)
+    if native:
+        environment["LD_PRELOAD"] = " ".join([shim_path(), *environment.get("LD_PRELOAD", "").split()])
+    with tempfile.TemporaryDirectory(prefix="snarkline-ghosts-") as folder:
+        results = Path(folder, "results.json")
+        task = {
+            "program": list(program),
+            "module": module,
+            "exact": exact,
+            "results": str(results),
+            "preload": os.environ.get("LD_PRELOAD"),
+        }
+        command = [sys.executable, "-c", f"from {__package__}.ghosts_child import main; main()", json.dumps(task)]
+        status = subprocess.run(command, env=environment, stdout=2 if output_to_stderr else None, check=False).returncode
+        if not results.exists():
+            raise InputError(f"{program[0]}: the program ended with status {status} before its teardowns were counted")
+        data = json.loads(results.read_text(encoding="utf-8"))
+    ghosts = [Ghost(**g) for g in data["ghosts"]]
+    least = max(LEAST_S, LEAST_SHARE * data["wall_s"])
+    return Found([g for g in ghosts if g.teardown_s >= least], status, data["wall_s"], data["slowdown"])
+
+
+def shim_path() -> str:
+    """The release shim's file. Raises InputError where the package was built without it."""
+    from snarkline import native
+
+    path = Path(native.__file__ or "").with_name("_core_preload.so")
+    if not path.is_file():
+        raise InputError(f"{path}: expected the release shim, found no such file")
+    return str(path)
+
+

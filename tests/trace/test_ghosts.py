@@ -1,0 +1,357 @@
+"""`snarkline ghosts`: names a planted destructor wherever it hides, and nothing in a clean program."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from snarkline.errors import InputError
+from snarkline.trace.ghosts import Found, Ghost, find_ghosts
+
+COST = 0.08
+
+PRELUDE = f"""
+import sys, threading, time
+
+class Slow:
+    def __del__(self):
+        time.sleep({COST})
+"""
+
+
+def run(tmp_path: Path, text: str, *arguments: str, native: bool = False, exact: bool = False) -> Found:
+    script = tmp_path / "program.py"
+    script.write_text(PRELUDE + textwrap.dedent(text))
+    return find_ghosts([str(script), *arguments], native=native, exact=exact)
+
+
+def only(found: Found) -> Ghost:
+    assert len(found.ghosts) == 1, found.ghosts
+    return found.ghosts[0]
+
+
+HIDING_PLACES = {
+    "three calls deep": """
+        def owner():
+            held = Slow()
+            return 1
+        def second(): return owner() + 1
+        def first(): return second() + 1
+        def main(): return first() + 1
+        main()
+        """,
+    "a thread": """
+        def owner():
+            held = Slow()
+        def work():
+            owner()
+            time.sleep(0.3)
+        t = threading.Thread(target=work)
+        t.start()
+        sum(range(3_000_000))
+        t.join()
+        """,
+    "a thread's own target": """
+        def owner():
+            held = Slow()
+        t = threading.Thread(target=owner)
+        t.start()
+        """,
+    "a generator": """
+        def owner():
+            held = Slow()
+            yield 1
+            yield 2
+        def main():
+            for x in owner(): time.sleep(0.02)
+            time.sleep(0.2)
+        main()
+        """,
+    "a generator that a C function consumes": """
+        def owner():
+            held = Slow()
+            yield 1
+        def main():
+            total = sum(owner())
+            time.sleep(0.2)
+        main()
+        """,
+    "a coroutine": """
+        import asyncio
+        async def owner():
+            held = Slow()
+            await asyncio.sleep(0.01)
+        async def main():
+            await owner()
+            await asyncio.sleep(0.2)
+        asyncio.run(main())
+        """,
+    "after an exception": """
+        def owner():
+            held = Slow()
+            raise KeyError
+        def main():
+            try:
+                owner()
+            except KeyError:
+                pass
+            time.sleep(0.2)
+        main()
+        """,
+    "after an exception that has a name": """
+        def leaf(): raise KeyError
+        def owner():
+            held = Slow()
+            leaf()
+        def middle(): owner()
+        def main():
+            try:
+                middle()
+            except KeyError as error:
+                time.sleep(0.2)
+            time.sleep(0.2)
+        main()
+        """,
+    "an exception handled inside": """
+        def owner():
+            held = Slow()
+            try:
+                raise KeyError
+            except KeyError:
+                return 1
+        def main():
+            owner()
+            time.sleep(0.2)
+        main()
+        """,
+    "a method, a property and a constructor": """
+        class Thing:
+            def __init__(self):
+                self.n = 1
+            @property
+            def owner(self):
+                held = Slow()
+                return self.n
+        def main():
+            n = Thing().owner
+            time.sleep(0.2)
+        main()
+        """,
+    "an argument": """
+        def owner(held):
+            return 1
+        def main():
+            owner(Slow())
+            time.sleep(0.2)
+        main()
+        """,
+    "recursion": """
+        def owner(n):
+            held = Slow() if n == 0 else None
+            return n if n == 0 else owner(n - 1)
+        def main():
+            owner(5)
+            time.sleep(0.2)
+        main()
+        """,
+}
+
+
+@pytest.mark.parametrize("place", HIDING_PLACES)
+def test_a_planted_destructor_is_found(tmp_path: Path, place: str) -> None:
+    found = run(tmp_path, HIDING_PLACES[place])
+    ghost = only(found)
+    assert ghost.function.rsplit(".")[-1] == "owner"
+    assert Path(ghost.file).name == "program.py"
+    assert COST <= ghost.teardown_s < COST + 0.1
+    assert found.status == 0
+
+
+def test_what_the_caller_does_next_is_no_teardown(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        def quick(): return 1
+        def main():
+            quick()
+            total = 0
+            for i in range(3_000_000): total += i
+            quick()
+            time.sleep(0.3)
+            quick()
+            x = 3 ** 300_000
+            quick()
+            big = bytearray(200_000_000)
+            quick()
+            del big
+        main()
+        """,
+    )
+    assert found.ghosts == []
+
+
+def test_a_clean_program_names_nothing(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        import json, re
+        from dataclasses import dataclass
+        @dataclass
+        class Point:
+            x: int
+            y: int
+            def norm(self): return self.x * self.x + self.y * self.y
+        def squares(n):
+            for i in range(n): yield Point(i, i).norm()
+        def parse(n):
+            bad = 0
+            for i in range(n):
+                try: int(f"x{i}")
+                except ValueError as error: bad += 1
+            return bad
+        def texts(n): return sum(len(json.dumps({"a": [i, str(i)]})) for i in range(n))
+        threads = [threading.Thread(target=texts, args=(5000,)) for _ in range(3)]
+        for t in threads: t.start()
+        print(sum(squares(100_000)), parse(20_000), texts(10_000), len(sorted(range(9999), key=lambda x: -x)))
+        for t in threads: t.join()
+        """,
+    )
+    assert found.ghosts == []
+
+
+def test_many_small_ghosts_add_up(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        class Short:
+            def __del__(self): time.sleep(0.001)
+        def owner():
+            held = Short()
+        for _ in range(60): owner()
+        """,
+    )
+    ghost = only(found)
+    assert ghost.function == "owner" and ghost.calls == 60
+    assert ghost.teardown_s >= 0.06
+
+
+def test_released_bytes_are_counted(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        import mmap
+        def owner(n):
+            held = mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if hasattr(mmap, "MADV_NOHUGEPAGE"): held.madvise(mmap.MADV_NOHUGEPAGE)
+            for at in range(0, n, 4096): held[at] = 1
+        def main():
+            owner(200 << 20)
+            time.sleep(0.1)
+        main()
+        """,
+    )
+    ghost = only(found)
+    assert ghost.function == "owner"
+    assert ghost.released_bytes == pytest.approx(200 << 20, rel=0.1)
+    assert ghost.teardown_s > 0.002
+
+
+def test_worst_first_and_arguments_and_status(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        class Slower:
+            def __del__(self): time.sleep(0.2)
+        def bad():
+            held = Slow()
+        def worse():
+            held = Slower()
+        bad(); worse()
+        assert __name__ == "__main__" and sys.argv[1:] == ["--flag", "x"], sys.argv
+        sys.exit(7)
+        """,
+        "--flag",
+        "x",
+    )
+    assert [g.function for g in found.ghosts] == ["worse", "bad"]
+    assert found.status == 7
+
+
+def test_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program_module.py").write_text(PRELUDE + "def owner():\n    held = Slow()\nowner()\n")
+    monkeypatch.chdir(tmp_path)
+    assert only(find_ghosts(["program_module"], module=True)).function == "owner"
+
+
+def test_a_program_that_fails_keeps_its_traceback(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = run(tmp_path, "def main(): raise RuntimeError('no luck')\nmain()")
+    assert found.status == 1
+    error = capfd.readouterr().err
+    assert "no luck" in error and "ghosts_child" not in error
+
+
+def test_a_program_that_vanishes_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="status 3"):
+        run(tmp_path, "import os; os._exit(3)")
+    with pytest.raises(InputError, match="no such file"):
+        find_ghosts([str(tmp_path / "missing.py")])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the profile hook of older versions is slower")
+def test_call_heavy_code_is_slowed_down_at_most_three_times(tmp_path: Path) -> None:
+    slowdowns = [run(tmp_path, "pass").slowdown for _ in range(3)]
+    assert min(slowdowns) <= 3.0
+    assert min(slowdowns) > 0.5
+
+
+LIBRARY = """
+#include <cstdint>
+#include <vector>
+extern "C" std::uint64_t fill(std::size_t n) {
+  std::vector<std::uint64_t> v(n / 8, 1);
+  return v.back();
+}
+extern "C" int cudaFreeHost(void*) {
+  for (volatile int i = 0; i < 100000000; i++) {}
+  return 0;
+}
+extern "C" int driver(void) { return cudaFreeHost(nullptr); }
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    folder = tmp_path_factory.mktemp("native")
+    source, target = folder / "fill.cpp", folder / "fill.so"
+    source.write_text(LIBRARY)
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", str(source), "-o", str(target)], check=True)
+    return target
+
+
+def test_an_unmarked_native_library(tmp_path: Path, library: Path) -> None:
+    text = """
+        import ctypes
+        lib = ctypes.CDLL(sys.argv[1])
+        def prove(n): return lib.fill(ctypes.c_size_t(n))
+        def unregister(): return lib.driver()
+        def main():
+            prove(400 << 20)
+            unregister()
+            time.sleep(0.1)
+        main()
+        """
+    found = run(tmp_path, text, str(library), native=True)
+    ghosts = {g.function: g for g in found.ghosts}
+    assert set(ghosts) == {"prove", "unregister"}
+    assert ghosts["prove"].released_bytes >= 400 << 20
+    assert ghosts["prove"].teardown_s > 0.002
+    assert ghosts["unregister"].teardown_s > 0.01
+    assert run(tmp_path, text, str(library)).ghosts == []
