@@ -1,4 +1,4 @@
-"""What a span costs: off, on, and on with 20 us of work between spans (so that no reading of the thread's usage is shared).
+"""What a span costs: off, on, and on with so much work in between that no reading of the thread's usage is shared.
 
     python bench/spans.py [--json]
 

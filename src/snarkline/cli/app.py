@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli import bench, demo, inspect, kernels, keys, prove
+from snarkline.cli import bench, demo, ghosts, inspect, kernels, keys, prove, trace
 from snarkline.cli.output import fail
 
 app = typer.Typer(
@@ -43,6 +43,8 @@ app.command()(inspect.check)
 app.command()(keys.export)
 app.command()(inspect.info)
 app.command()(demo.demo)
+app.command(context_settings=ghosts.CONTEXT)(ghosts.ghosts)
+app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 app.add_typer(kernels.app, name="kernels")
 

@@ -69,6 +69,11 @@ class Evidence:
         """Time in which the thread had no processor."""
         return max(0, self.wall_ns - self.user_ns - self.system_ns)
 
+    @property
+    def starved_ns(self) -> int:
+        """Time in which it wanted a processor and had none: all of `off_ns` where it never waited for anything."""
+        return self.off_ns if self.voluntary == 0 else min(self.off_ns, self.run_delay_ns)
+
     def __add__(self, other: Evidence) -> Evidence:
         numbers = {k: v + getattr(other, k) for k, v in vars(self).items()}
         return Evidence(**numbers)
@@ -77,11 +82,11 @@ class Evidence:
     def cause(self) -> str:
         """The likely cause, one of the names above. A want of processors stretches all causes; it is one by itself
         only where little else remains."""
-        if self.run_delay_ns >= 0.8 * self.wall_ns:
+        if self.starved_ns >= 0.9 * self.wall_ns:
             return PROCESSOR
-        half = (self.wall_ns - self.run_delay_ns) / 2
+        half = (self.wall_ns - self.starved_ns) / 2
         waited = self.waits.total() or 1
-        off = self.off_ns - self.run_delay_ns
+        off = self.off_ns - self.starved_ns
         if self.driver_ns >= half or (off >= half and self.waits[DRIVER] * 2 >= waited):
             return DRIVER
         if self.release_ns >= half:
@@ -100,7 +105,7 @@ class Evidence:
         return LOCK
 
     def _work_cause(self) -> str:
-        milliseconds = (self.wall_ns - self.run_delay_ns) / 1e6
+        milliseconds = (self.wall_ns - self.starved_ns) / 1e6
         # Fresh memory is filled at some GiB/s at most: 4 KiB pages fault over 20 times a ms, 2 MiB pages by their size.
         touches = self.faults >= 20 * milliseconds or self.rss_rose >= 0.1 * _MIB * milliseconds
         if touches and self.rss_fell <= self.rss_rose:

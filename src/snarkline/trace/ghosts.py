@@ -145,7 +145,7 @@ def _ghost(code: CodeType, calls: int, torn: int, teardown_ns: int, released_byt
 
 
 def calibrate() -> None:
-    """Tells the core how far apart the C stacks of two events are: of one interpreter loop, and of one inside another."""
+    """Tells the core how far apart the C stacks of two events are, of one interpreter loop or of one in another."""
 
     def callee(_: int) -> int:
         return 1
@@ -207,7 +207,9 @@ def find_ghosts(
             "preload": os.environ.get("LD_PRELOAD"),
         }
         command = [sys.executable, "-c", f"from {__package__}.ghosts_child import main; main()", json.dumps(task)]
-        status = subprocess.run(command, env=environment, stdout=2 if output_to_stderr else None, check=False).returncode
+        status = subprocess.run(
+            command, env=environment, stdout=2 if output_to_stderr else None, check=False
+        ).returncode
         if not results.exists():
             raise InputError(f"{program[0]}: the program ended with status {status} before its teardowns were counted")
         data = json.loads(results.read_text(encoding="utf-8"))
@@ -224,5 +226,3 @@ def shim_path() -> str:
     if not path.is_file():
         raise InputError(f"{path}: expected the release shim, found no such file")
     return str(path)
-
-

@@ -1,4 +1,4 @@
-"""The process in which `snarkline ghosts` runs a program: watches it from its first line until its threads have ended."""
+"""The process in which `snarkline ghosts` runs a program, watched from its first line until its threads have ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(name: str, *, module: bool) -> int:
     """Runs the program as `__main__`; the exit status that the interpreter would have given it."""
     try:
         if module:
-            sys.path[0] = os.getcwd()
+            sys.path[0] = str(Path.cwd())
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
             sys.path[0] = str(Path(name).resolve().parent)

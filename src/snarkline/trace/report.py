@@ -119,12 +119,12 @@ def teardown_note(evidence: Evidence, released_bytes: int) -> str:
     parts = []
     if released_bytes >= 1 << 20:
         parts.append(f"released {amount(released_bytes)} on this thread")
-    if evidence.off_ns - evidence.run_delay_ns > evidence.wall_ns / 2:
+    if evidence.off_ns - evidence.starved_ns > evidence.wall_ns / 2:
         parts.append(f"likely {evidence.cause}")
     elif cpu_ns := evidence.user_ns + evidence.system_ns:
         parts.append(f"{100 * evidence.system_ns / cpu_ns:.0f} % system time")
-    if evidence.run_delay_ns > evidence.wall_ns / 5:
-        parts.append(f"{100 * min(1.0, evidence.run_delay_ns / evidence.wall_ns):.0f} % waiting for a processor")
+    if evidence.starved_ns > evidence.wall_ns / 5:
+        parts.append(f"{100 * min(1.0, evidence.starved_ns / evidence.wall_ns):.0f} % waiting for a processor")
     return ", ".join(parts)
 
 
@@ -134,8 +134,8 @@ def evidence_note(e: Evidence) -> str:
     parts = [f"{100 * min(1.0, (e.user_ns + e.system_ns) / wall):.0f} % CPU"]
     if e.system_ns * 10 > wall:
         parts.append(f"{100 * min(1.0, e.system_ns / wall):.0f} % system time")
-    if e.run_delay_ns * 5 > wall:
-        parts.append(f"{100 * min(1.0, e.run_delay_ns / wall):.0f} % waiting for a processor")
+    if e.starved_ns * 5 > wall:
+        parts.append(f"{100 * min(1.0, e.starved_ns / wall):.0f} % waiting for a processor")
     if e.rss_fell >= 1 << 20:
         parts.append(f"RSS fell {amount(e.rss_fell)}")
     if e.faults >= 100:
@@ -195,3 +195,61 @@ def amount(n_bytes: int) -> str:
             return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of two reports. Seconds are None where a report lacks the line."""
+
+    path: tuple[str, ...]
+    before: float | None
+    after: float | None
+
+    @property
+    def difference(self) -> float:
+        return (self.after or 0.0) - (self.before or 0.0)
+
+
+def changes(before: Timeline, after: Timeline) -> list[Change]:
+    """The lines of both reports, by the names from the timeline down (whose own names may differ)."""
+    first, second = _by_path(before), _by_path(after)
+    order = list(first)
+    for path in second:
+        if path not in first:
+            # Behind the last line of the same parent that both have.
+            at = max((i for i, p in enumerate(order) if p[: len(path) - 1] == path[:-1]), default=len(order) - 1)
+            order.insert(at + 1, path)
+    return [Change(path, first.get(path), second.get(path)) for path in order]
+
+
+def _by_path(timeline: Timeline) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], float] = {}
+    path: list[str] = []
+    for r in rows(timeline):
+        path[r.depth :] = [r.name if r.depth else "timeline"]
+        found[tuple(path)] = found.get(tuple(path), 0.0) + r.seconds
+    return found
+
+
+def difference_table(before: Timeline, after: Timeline) -> Table:
+    """Two reports side by side as a rich table; lines that changed by over 5 % and 1 ms stand out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("span")
+    for title in (before.name, after.name, "difference", ""):
+        grid.add_column(title, justify="right")
+    for c in changes(before, after):
+        notable = abs(c.difference) > max(0.001, 0.05 * (c.before or 0.0))
+        style = ("red" if c.difference > 0 else "green") if notable else "dim"
+        share = f"{100 * c.difference / c.before:+.1f} %" if c.before else ""
+        sign = "+" if c.difference >= 0 else "-"
+        grid.add_row(
+            Text("  " * (len(c.path) - 1) + c.path[-1]),
+            "" if c.before is None else duration(c.before),
+            "" if c.after is None else duration(c.after),
+            Text(sign + duration(abs(c.difference)), style=style),
+            Text(share, style=style),
+        )
+    return grid
