@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.backend.cuda.device import Array
-from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress
+from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
+from snarkline.curves.curve import CURVES
 from snarkline.errors import BudgetError, DeviceError
 from snarkline.trace import DeviceClock
 
@@ -107,7 +108,7 @@ class CupyDevice:
         key = (module, kernel)
         function = self._functions.get(key)
         if function is None:
-            self.prepare([module])
+            self.prepare(modules_of(CURVES[module.curve]))  # all of them side by side, where they must be compiled
             function = self._functions[key] = self._modules[module].get_function(kernel)
         if shared > self._shared.get(key, 48 << 10):
             driver = self._cupy.cuda.driver

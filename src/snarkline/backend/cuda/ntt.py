@@ -13,6 +13,8 @@ LOG_SINGLE = 11
 """Up to 2^11 elements are transformed by one block."""
 LOG_ROWS = 10
 """The most rows of a pass; a tile of 2^10 rows and 4 columns takes 144 KiB of shared memory."""
+LOG_MIN_COLUMNS = 2
+"""Columns of a tile: 4 elements are 128 contiguous bytes."""
 LOG_MIN_TILE = 10
 """The fewest elements of a tile, so that a block has work for four warps."""
 LOG_TILE = 11
@@ -104,7 +106,9 @@ class TransformBuilder:
             steps = self._step_factors(log_rows, pow(length_root, 1 << log_all_columns, r))
             # The last pass packs several transforms into a tile, the others take columns of 128 contiguous bytes.
             log_columns = (
-                min(max(LOG_TILE - log_rows, 0), log_n - log_rows) if last else max(2, LOG_MIN_TILE - log_rows)
+                min(max(LOG_TILE - log_rows, 0), log_n - log_rows)
+                if last
+                else max(LOG_MIN_COLUMNS, LOG_MIN_TILE - log_rows)
             )
             passes.append(Pass(log_length, log_rows, log_columns, between, steps, rows_in, rows_out))
             log_length, done = log_all_columns, done + log_rows

@@ -130,9 +130,13 @@ SNL_KERNEL(256, 4) sort_count(const u32* keys, u32 n, int shift, int bits, u32* 
   const u32 n_bins = 1u << bits, begin = blockIdx.x * sort_tile;
   for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) bins[b] = 0;
   __syncthreads();
-  for (u32 k = 0; k < sort_items; k++) {
+  u32 key[sort_items];
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
     const u32 i = begin + k * sort_threads + threadIdx.x;
-    if (i < n) atomicAdd(&bins[(keys[i] >> shift) & (n_bins - 1)], 1u);
+    key[k] = i < n ? keys[i] : 0;
+  }
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
+    if (begin + k * sort_threads + threadIdx.x < n) atomicAdd(&bins[(key[k] >> shift) & (n_bins - 1)], 1u);
   }
   __syncthreads();
   for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) counts[b * gridDim.x + blockIdx.x] = bins[b];
@@ -144,20 +148,25 @@ SNL_KERNEL(256, 3)
 sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, const u32* offsets, u32* keys_out,
              u32* values_out) {
   __shared__ u32 ranks[sort_warps * max_bins];
-  __shared__ u32 starts[max_bins];
+  __shared__ u32 starts[max_bins], targets[max_bins];
   __shared__ u32 tile_keys[sort_tile], tile_values[sort_tile];
   const u32 n_bins = 1u << bits, mask_bits = n_bins - 1, warp = threadIdx.x / warp_size;
   const u32 begin = blockIdx.x * sort_tile, first = begin + warp * (sort_items * warp_size) + lane_id();
   for (u32 b = threadIdx.x; b < sort_warps * max_bins; b += sort_threads) ranks[b] = 0;
   __syncthreads();
 
-  // Rank within the warp's items: how many before it have the same digit.
+  // All loads first: a barrier would hold each of them back until the one before has come.
+  const u32 target = threadIdx.x < n_bins ? offsets[threadIdx.x * gridDim.x + blockIdx.x] : 0;
   u32 key[sort_items], rank[sort_items];
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
+    const u32 i = first + k * warp_size;
+    key[k] = i < n ? keys[i] : 0;
+  }
+  // Rank within the warp's items: how many before it have the same digit.
   u32* mine = ranks + warp * max_bins;
   SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
     const u32 i = first + k * warp_size;
     const bool valid = i < n;
-    key[k] = valid ? keys[i] : 0;
     const u32 bin = (key[k] >> shift) & mask_bits;
     const u32 peers = __match_any_sync(all_lanes, valid ? bin : ~0u);
     rank[k] = mine[bin] + __popc(peers & lanes_below());
@@ -186,21 +195,25 @@ sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, con
   const u32 start = starts[threadIdx.x] - total;
   __syncthreads();
   starts[threadIdx.x] = start;
+  targets[threadIdx.x] = target - start;
   __syncthreads();
+  u32 value[sort_items];
   SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
     const u32 i = first + k * warp_size;
-    if (i < n) {
+    value[k] = i < n ? values[i] : 0;
+  }
+  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
+    if (first + k * warp_size < n) {
       const u32 bin = (key[k] >> shift) & mask_bits;
       const u32 place = starts[bin] + mine[bin] + rank[k];
       tile_keys[place] = key[k];
-      tile_values[place] = values[i];
+      tile_values[place] = value[k];
     }
   }
   __syncthreads();
   const u32 size = n - begin < sort_tile ? n - begin : sort_tile;
   for (u32 i = threadIdx.x; i < size; i += sort_threads) {
-    const u32 k = tile_keys[i], bin = (k >> shift) & mask_bits;
-    const u32 place = offsets[bin * gridDim.x + blockIdx.x] + i - starts[bin];
+    const u32 k = tile_keys[i], place = targets[(k >> shift) & mask_bits] + i;
     keys_out[place] = k;
     values_out[place] = tile_values[i];
   }
@@ -309,11 +322,15 @@ SNL_DEVICE void tile_sum(const Source& source, u32 n, u32* sums) {
 
 template <class Source>
 SNL_DEVICE void tile_scan(const Source& source, u32 n, const u32* sums, u32* out) {
-  u32 offset = sums[blockIdx.x];
-  for (u32 k = 0; k < scan_items; k++) {
+  u32 offset = sums[blockIdx.x], value[scan_items];
+  SNL_UNROLL for (u32 k = 0; k < scan_items; k++) {
+    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
+    value[k] = i < n ? source(i) : 0;
+  }
+  SNL_UNROLL for (u32 k = 0; k < scan_items; k++) {
     const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
     u32 total;
-    const u32 before = block_scan(i < n ? source(i) : 0, total);
+    const u32 before = block_scan(value[k], total);
     if (i < n) out[i] = offset + before;
     offset += total;
   }
