@@ -12,6 +12,8 @@ demo: $(VENV)/.installed  ## prove a bundled circuit and show the timeline
 test: $(VENV)/.dev  ## set up and run every check and test
 	$(MAKE) check
 	$(BIN)/python -m pytest -n 2
+	$(MAKE) wheel
+	$(BIN)/python -m pytest -m packaging
 
 check: $(VENV)/.dev  ## formatting, types, layers
 	$(BIN)/ruff check .
@@ -23,8 +25,8 @@ check: $(VENV)/.dev  ## formatting, types, layers
 
 wheel: $(VENV)/.dev  ## a manylinux wheel in dist/
 	rm -rf dist
-	$(BIN)/python -m build --wheel --outdir dist/raw
-	$(BIN)/auditwheel repair --wheel-dir dist dist/raw/*.whl
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist/raw .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/raw/*.whl
 	rm -rf dist/raw
 
 size:  ## lines by layer and language
