@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -11,7 +12,15 @@ from tiny_circuits import EDGE_CIRCUITS, development_key, matrix, witness
 
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
 from snarkline.curves.vector import Form, FrVector
-from snarkline.errors import FormatError, InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
+from snarkline.errors import (
+    DeviceError,
+    FormatError,
+    InputError,
+    InternalError,
+    MismatchError,
+    SnarklineError,
+    UnsatisfiedError,
+)
 from snarkline.groth16.keys import Proof
 from snarkline.groth16.prove import draw_blinding
 from snarkline.groth16.prover import Prover
@@ -134,11 +143,12 @@ def test_key_without_matrices_needs_the_circuit() -> None:
         assert verify(key.verifying_key, prover.prove(MULTIPLIER.witness(BLS12_381)))
 
 
-def test_unknown_and_missing_backends() -> None:
+def test_unknown_and_missing_backends(monkeypatch: pytest.MonkeyPatch) -> None:
     key = development_key("multiplier", BN254)
-    with pytest.raises(InputError, match="not available in this version"):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(DeviceError):
         Prover(key, backend="cuda")
-    with pytest.raises(InputError, match="auto, cpu, reference"):
+    with pytest.raises(InputError, match="auto, cpu, cuda, reference"):
         Prover(key, backend="quantum")
 
 

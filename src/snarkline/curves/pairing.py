@@ -14,7 +14,7 @@ from snarkline.native import core
 
 
 def combine(points: Sequence[Point], scalars: Sequence[int]) -> Point:
-    """sum_i scalars[i] points[i]: one or more points of one group, scalars modulo r."""
+    """sum_i scalars[i] points[i]: one or more points of one group, all of order r; scalars modulo r."""
     curve, group = points[0].curve, points[0].group
     table = PointTable.from_points(curve, group, points)
     scalar_limbs = FrVector.from_ints(curve, scalars).limbs
