@@ -1,0 +1,1 @@
+"""Groth16: keys, key generation, the prover and the verifier."""

@@ -1,0 +1,1 @@
+"""Constraint systems and witnesses: the seam between circuits and provers."""
