@@ -21,10 +21,7 @@
 #include "ntt_tile.h"
 #include "span.h"
 
-#if SNL_ISA_ifma
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
-#endif
+#include "ifma_begin.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -336,6 +333,4 @@ void SNL_KERNELS(ntt)(CurveKernels& k) {
 
 }  // namespace snarkline
 
-#if SNL_ISA_ifma
-#pragma GCC pop_options
-#endif
+#include "ifma_end.h"

@@ -91,11 +91,7 @@ struct Lanes {
 
 #else
 
-#pragma GCC push_options
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // GCC's own _mm512_undefined_epi32()
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
+#include "ifma_begin.h"
 
 // Eight columns, in words of 52 bits. Sums leave their carries in the words: a product adds up to 2^57.2 to a word, a
 // sum with f = 1 doubles it, and the words must stay within 2^62 of zero. A value is known modulo 2^260 only. As an
@@ -325,8 +321,7 @@ struct Lanes {
   }
 };
 
-#pragma GCC diagnostic pop
-#pragma GCC pop_options
+#include "ifma_end.h"
 
 #endif
 

@@ -45,10 +45,7 @@ std::vector<typename L::Factor> power_table(F first, const F& ratio, int log_n, 
   return table;
 }
 
-#if SNL_ISA_ifma
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")
-#endif
+#include "ifma_begin.h"
 
 // (x0, x2), (x1, x3) by a, then (x0, x1) by b and (x2, x3) by c. Bounds (see ntt_lanes.h): 22 to 22, as x1 and x3 meet
 // their products at 32 or less and x0 and x2 grow from 1.1 by 10 twice.
@@ -156,9 +153,7 @@ void twist(L* x, int log_rows, const typename L::Constants& first, const typenam
   }
 }
 
-#if SNL_ISA_ifma
-#pragma GCC pop_options
-#endif
+#include "ifma_end.h"
 
 }  // namespace ntt
 }  // namespace SNL_ISA
