@@ -132,7 +132,13 @@ Arena::Pool::iterator Arena::longest_idle() {
   return oldest;
 }
 
+// A block that nobody uses goes to the pool; once the arena is closed it is evicted at once.
 void Arena::to_pool(Block* block) {
+  if (closed_ && !block->registered) {
+    block->way = Way::detached;
+    block->owner = shared_from_this();
+    return Releaser::instance().push(block);
+  }
   block->idle_since = std::chrono::steady_clock::now();
   pool_.emplace(block->mapping.bytes, block);
   stats_.pooled_bytes += block->footprint;
@@ -201,7 +207,7 @@ void Arena::give(Block* block) noexcept {
   if (emptied) block->footprint = 0;
   if (!emptied) block->zero = false;
   block->present = !emptied;
-  const bool pooled = emptied || block->registered || (block->way == Way::pool && !arena->closed_);
+  const bool pooled = emptied || block->registered || block->way == Way::pool;
   if (!block->mapping.data) {
     delete block;
   } else if (pooled && (emptied || !block->secret)) {
@@ -217,6 +223,7 @@ void Arena::give(Block* block) noexcept {
 void Arena::wait(std::chrono::nanoseconds timeout) {
   auto& releaser = Releaser::instance();
   std::unique_lock guard(releaser.lock);
+  releaser.start_if_queued();
   releaser.changed.wait_for(guard, timeout);
 }
 
@@ -240,7 +247,7 @@ void Arena::close() {
 bool Arena::drain(std::chrono::nanoseconds timeout) {
   auto& releaser = Releaser::instance();
   std::unique_lock guard(releaser.lock);
-  releaser.start();
+  releaser.start_if_queued();
   return releaser.changed.wait_for(guard, timeout, [&] { return stats_.pending_blocks == 0; });
 }
 

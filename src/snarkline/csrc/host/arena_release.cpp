@@ -58,6 +58,10 @@ void Releaser::start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+void Releaser::start_if_queued() {
+  if (secrets_.first || others_.first) start();
+}
+
 void Releaser::Queue::push_back(Block* block) {
   block->next = nullptr;
   (first ? last->next : first) = block;
@@ -93,7 +97,7 @@ void Releaser::pooled() {
 
 bool Releaser::settle_secrets(std::chrono::nanoseconds timeout) {
   std::unique_lock guard(lock);
-  if (secrets_.first) start();
+  start_if_queued();
   return changed.wait_for(guard, timeout, [&] { return !secrets_.first && !(current_ && current_->secret); });
 }
 
@@ -157,6 +161,7 @@ Clock::time_point Releaser::trim_idle() {
 bool Releaser::one_piece(Block* block) {
   std::lock_guard guard(step_);
   Mapping& mapping = block->mapping;
+  if (!mapping.data) return false;  // a child may get a block that had only its accounts left to settle
   const std::size_t piece = std::min(piece_, mapping.bytes - block->done);
   if (piece == 0) {
     if (!block->secret) {

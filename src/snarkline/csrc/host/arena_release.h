@@ -28,8 +28,9 @@ class Releaser {
   void add(Arena* arena) { arenas_.push_back(arena); }
   void remove(Arena* arena);
   void push(Block* block);
-  void start();   // the thread, unless it runs
-  void pooled();  // a block has begun to be idle
+  void start();            // the thread, unless it runs
+  void start_if_queued();  // before waiting for it: a child has a queue and no thread
+  void pooled();           // a block has begun to be idle
 
   // A child does not have the registered mappings of its parent, and shares the memfds with it.
   bool absent(const Block& block) const { return block.registered && block.process != process; }
