@@ -132,7 +132,9 @@ class Span:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Span:
-        moments: dict[str, Any] = {k: Moment(*data[k]) for k in ("begin", "end", "last") if k in data}
+        """Raises TypeError or ValueError for data that `to_json` did not make."""
+        moments: dict[str, Any] = {k: Moment(*numbers(data[k])) for k in ("begin", "end", "last") if k in data}
+        numbers([data["id"], data["parent"], data["thread"]])
         return cls(**{**data, **moments})
 
 
@@ -168,6 +170,13 @@ class WaitSample(NamedTuple):
     """Read and written so far; -1 unknown."""
     run_delay_ns: int
     """Time so far in which it was ready to run and had no processor; -1 unknown."""
+
+
+def numbers(values: Any) -> list[int]:
+    """The values, if they are a list of whole numbers; else raises ValueError."""
+    if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
+        raise ValueError(f"expected whole numbers, found {values!r}")
+    return values
 
 
 def _plain(value: Any) -> Any:

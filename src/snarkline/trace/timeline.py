@@ -13,7 +13,7 @@ from snarkline.errors import FormatError
 from snarkline.native import core
 
 from .device import resolve_device_spans
-from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample
+from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample, numbers
 from .teardown import BOUNDARY, code_of
 
 FORMAT = "snarkline-timeline-1"
@@ -170,11 +170,11 @@ class Timeline:
             timeline.threads = {int(k): v for k, v in data["threads"].items()}
             timeline.dropped = data["dropped"]
             timeline.spans = [Span.from_json(s) for s in data["spans"]]
-            timeline.counters = [CounterSample(*c) for c in data["counters"]]
-            timeline.waits = [WaitSample(*w) for w in data["waits"]]
+            timeline.counters = [CounterSample(c[0], c[1], *numbers(c[2:])) for c in data["counters"]]
+            timeline.waits = [WaitSample(*numbers(w)) for w in data["waits"]]
             timeline.releases = [Release(*r) for r in data["releases"]]
             assert timeline.root
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise FormatError(path, "timeline", FORMAT, f"{type(error).__name__}: {error}") from error
         return timeline
 
