@@ -17,7 +17,7 @@ LOG_MIN_COLUMNS = 2
 """Columns of a tile: 4 elements are 128 contiguous bytes."""
 LOG_MIN_TILE = 10
 """The fewest elements of a tile, so that a block has work for four warps."""
-LOG_TILE = 11
+LOG_TILE = 10
 """Elements of a tile of the last pass; a block has an eighth as many threads."""
 
 

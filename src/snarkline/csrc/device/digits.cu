@@ -168,7 +168,11 @@ sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, con
     const u32 i = first + k * warp_size;
     const bool valid = i < n;
     const u32 bin = (key[k] >> shift) & mask_bits;
-    const u32 peers = __match_any_sync(all_lanes, valid ? bin : ~0u);
+    u32 peers = __ballot_sync(all_lanes, valid);  // the lanes with the same digit, by its bits
+    SNL_UNROLL for (int b = 0; b < 8; b++) {
+      const u32 vote = __ballot_sync(all_lanes, (bin >> b) & 1);
+      peers &= ((bin >> b) & 1) != 0 ? vote : ~vote;
+    }
     rank[k] = mine[bin] + __popc(peers & lanes_below());
     __syncwarp();
     if (valid && (peers & lanes_below()) == 0) mine[bin] += __popc(peers);
