@@ -12,7 +12,7 @@
 namespace snarkline {
 inline namespace SNL_ISA {
 
-// Accumulators in slots of V::lanes lanes, slots in pairs: a pair's two additions are independent and fill each other's
+// Accumulators in slots of V::lanes lanes, slots in groups: the additions of a group are independent and fill each other's
 // latency. `start` sets the first `count` accumulators to points of a table, `add` adds points to the first `count`.
 template <class C>
 class BatchAdder {
@@ -23,12 +23,13 @@ class BatchAdder {
   using F = typename V::Scalar;
   using Point = typename R::Point;
   static constexpr usize lanes = V::lanes;
-  static constexpr usize granule = 2 * lanes;   // entries are read in groups of this many
+  static constexpr usize group = 4;             // slots
+  static constexpr usize granule = group * lanes;   // entries are read in groups of this many
   static constexpr usize ahead = 8 * granule;   // and their rows prefetched so many entries before
   static constexpr usize padding = ahead + granule;  // so entries of existing rows must follow the last for this many
 
   void reserve(usize accumulators) {
-    const usize slots = 2 * ((accumulators + granule - 1) / granule);
+    const usize slots = group * ((accumulators + granule - 1) / granule);
     if (slots <= slots_.size()) return;
     slots_.resize(slots);
     infinite_.resize(slots);
@@ -49,14 +50,15 @@ class BatchAdder {
   // No entry may be a row at infinity.
   template <RowForm form>
   void add(const u64* table, const Entry* entries, usize count) {
-    const usize pairs = (count + granule - 1) / granule;
-    V product[2] = {V::wide(F::one()), V::wide(F::one())};
-    for (usize i = 0; i < pairs; i++) {
+    const usize groups = (count + granule - 1) / granule;
+    V product[group];
+    std::fill(product, product + group, V::wide(F::one()));
+    for (usize i = 0; i < groups; i++) {
       load<form>(table, entries, i, count);
       multiply(i, product);
     }
-    if (!invert(product)) retry(pairs, product);
-    finish(pairs, product);
+    if (!invert(product)) retry(groups, product);
+    for (usize i = groups; i-- > 0;) finish(i, product);
   }
 
   // The accumulators of slot s, coordinates below 2p, and which of them are infinity.
@@ -91,9 +93,9 @@ class BatchAdder {
   }
 
   template <RowForm form>
-  SNL_HD void load(const u64* table, const Entry* entries, usize pair, usize count) {
-    SNL_UNROLL for (usize h = 0; h < 2; h++) {
-      const usize s = 2 * pair + h, first = s * lanes;
+  SNL_HD void load(const u64* table, const Entry* entries, usize index, usize count) {
+    for (usize h = 0; h < group; h++) {
+      const usize s = group * index + h, first = s * lanes;
       prefetch(table, entries + first);
       slots_[s].other = R::template load<form>(table, entries + first);
       const usize live = count > first ? count - first : 0;
@@ -112,20 +114,35 @@ class BatchAdder {
     passed_[s] |= mask;
   }
 
-  SNL_HD void multiply(usize pair, V (&product)[2]) {
-    SNL_UNROLL for (usize h = 0; h < 2; h++) {
-      Slot& slot = slots_[2 * pair + h];
+  SNL_HD void multiply(usize index, V (&product)[group]) {
+    for (usize h = 0; h < group; h++) {
+      Slot& slot = slots_[group * index + h];
       C dx;
-      const V d = denominator(slot, passed_[2 * pair + h], dx);
+      const V d = denominator(slot, passed_[group * index + h], dx);
       slot.before = product[h];
       product[h] = V::mul(product[h], d);
     }
   }
 
-  // Every lane of both products to its inverse; false if one is zero, and then nothing is done.
-  static bool invert(V (&product)[2]) {
+  // Every lane of all products to its inverse; false if one is zero, and then nothing is done.
+  static bool invert(V (&product)[group]) {
+    V before[group], all = product[0];
+    for (usize h = 1; h < group; h++) {
+      before[h] = all;
+      all = V::mul(all, product[h]);
+    }
+    if (!invert_lanes(all)) return false;
+    for (usize h = group - 1; h > 0; h--) {
+      const V next = V::mul(all, product[h]);
+      product[h] = V::mul(all, before[h]);
+      all = next;
+    }
+    product[0] = all;
+    return true;
+  }
+  [[gnu::noinline]] static bool invert_lanes(V& x) {
     F value[lanes], before[lanes], all = F::one();
-    V::mul(product[0], product[1]).store(value[0].v.limb);
+    x.store(value[0].v.limb);
     for (usize i = 0; i < lanes; i++) {
       before[i] = all;
       all *= value[i];
@@ -137,9 +154,7 @@ class BatchAdder {
       value[i] = inverse * before[i];
       inverse = next;
     }
-    const V both = V::load(value[0].v.limb), first = V::mul(both, product[1]);
-    product[1] = V::mul(both, product[0]);
-    product[0] = first;
+    x = V::load(value[0].v.limb);
     return true;
   }
 
@@ -155,15 +170,15 @@ class BatchAdder {
     return {x, lambda * (p.x - x) - p.y};
   }
 
-  [[gnu::noinline]] void retry(usize pairs, V (&product)[2]) {
-    resolve(pairs);
+  [[gnu::noinline]] void retry(usize groups, V (&product)[group]) {
+    resolve(groups);
     for (V& p : product) p = V::wide(F::one());
-    for (usize i = 0; i < pairs; i++) multiply(i, product);
+    for (usize i = 0; i < groups; i++) multiply(i, product);
     invert(product);
   }
   // Pairs with equal x are not for the formula: their sums are put into the accumulators here, and they are passed over.
-  void resolve(usize pairs) {
-    for (usize s = 0; s < 2 * pairs; s++) {
+  void resolve(usize groups) {
+    for (usize s = 0; s < group * groups; s++) {
       Slot& slot = slots_[s];
       C dx;
       const u8 equal = V::zero_mask(denominator(slot, passed_[s], dx));
@@ -182,35 +197,32 @@ class BatchAdder {
     }
   }
 
-  [[gnu::noinline]] void finish(usize pairs, V (&inverse)[2]) {
-    for (usize i = pairs; i-- > 0;) finish_pair(i, inverse);
-  }
   // lambda = (y2 - y1) / (x2 - x1); x3 = lambda^2 - x1 - x2; y3 = lambda (x1 - x3) - y1.
-  SNL_HD void finish_pair(usize pair, V (&inverse)[2]) {
-    C dx[2], lambda[2], square[2];
-    V over[2];
-    Slot* slot = &slots_[2 * pair];
-    SNL_UNROLL for (usize h = 0; h < 2; h++) {
-      const V d = denominator(slot[h], passed_[2 * pair + h], dx[h]);
+  SNL_HD void finish(usize index, V (&inverse)[group]) {
+    C dx[group], lambda[group], square[group];
+    V over[group];
+    Slot* slot = &slots_[group * index];
+    const u8* passed = &passed_[group * index];
+    for (usize h = 0; h < group; h++) {
+      const V d = denominator(slot[h], passed[h], dx[h]);
       over[h] = V::mul(inverse[h], slot[h].before);
       inverse[h] = V::mul(inverse[h], d);
     }
-    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+    for (usize h = 0; h < group; h++) {
       const C dy = K::map([](const V& a, const V& b) { return V::template sub<Y + SY>(a, b); }, slot[h].other.y,
                           slot[h].sum.y);
       lambda[h] = K::mul(dy, K::invert(dx[h], over[h]));
     }
-    SNL_UNROLL for (usize h = 0; h < 2; h++) square[h] = K::sqr(lambda[h]);
-    SNL_UNROLL for (usize h = 0; h < 2; h++) {
+    for (usize h = 0; h < group; h++) square[h] = K::sqr(lambda[h]);
+    for (usize h = 0; h < group; h++) {
       const Point p = slot[h].sum;
       Point q;
       q.x = K::map([](const V& a, const V& b, const V& c) { return V::template sub_sub_reduce<X + SX>(a, b, c); },
                    square[h], slot[h].other.x, p.x);
       const C run = K::map([](const V& a, const V& b) { return V::template sub<2>(a, b); }, p.x, q.x);
       q.y = K::map([](const V& a, const V& b) { return V::template sub_reduce<SY>(a, b); }, K::mul(run, lambda[h]), p.y);
-      const u8 passed = passed_[2 * pair + h];
-      if (passed) [[unlikely]] {
-        auto choose = [=](const V& a, const V& b) { return V::select(passed, a, b); };
+      if (passed[h]) [[unlikely]] {
+        auto choose = [mask = passed[h]](const V& a, const V& b) { return V::select(mask, a, b); };
         q.x = K::map(choose, p.x, q.x);
         q.y = K::map(choose, p.y, q.y);
       }

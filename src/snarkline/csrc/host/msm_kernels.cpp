@@ -16,7 +16,7 @@ namespace {
 
 using Curve = SNL_CURVE;
 #if SNL_ISA_ifma
-using Lanes = Field8<Curve::Fp>;
+using Lanes = Field8<Curve::Fp, Products::Called>;
 #else
 using Lanes = Field1<Curve::Fp>;
 #endif

@@ -32,8 +32,8 @@ struct Columns {
 
 #if SNL_ISA_ifma
 // Eight limbs at a time by transposing, then four if four are left (G1 with N = 6).
-template <class F, int L>
-struct Columns<Field8<F>, L> {
+template <class F, Products products, int L>
+struct Columns<Field8<F, products>, L> {
   SNL_HD static void gather(const u64* const (&row)[8], __m512i (&limb)[L]) {
     SNL_UNROLL for (int base = 0; base + 8 <= L; base += 8) {
       __m512i r[8];
