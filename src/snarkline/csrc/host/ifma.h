@@ -8,8 +8,10 @@
 //   V::load(p), x.store(p)            eight consecutive elements of N limbs, any alignment; store wants [0, 2p) and writes [0, p)
 //   V::mul(a, b), V::sqr(a), V::dot(a, b, c, d)              a b, a^2, a b + c d, all divided by 2^(52 W)
 //   V::add(a, b), V::sub<K>(a, b), V::neg<K>(a)              a + b, a - b + K p, K p - a
-//   V::reduce(a)                      [0, K p) to [0, p + K p / 2^14), by one quotient estimate (a fifth of a product)
-//   V::sub_reduce<K>(a, b), V::sub_sub_reduce<K>(a, b, c)   reduce(a - b + K p), reduce(a - b - c + K p)
+//   V::reduce(a)                      [0, K p) to [0, p + K p / 2^15), by one quotient estimate (a fifth of a product)
+//   V::sub_reduce<K>(a, b), V::sub_twice_reduce<K>(a, b, c)   reduce(a - b + K p), reduce(a - b - 2 c + K p)
+//   V::mul_words, sqr_words, dot_words, sub_words, negate_words   the same before carries: words in (-2^60, 2^60), values
+//                                     of either sign; operands of sub (either side), sub_words and the reduce functions only
 //   x.get(lane), x.set(lane, f)       one lane, canonical (slow)
 //   V::canonical(a)                   [0, 2p) to [0, p)
 //   V::select(mask, a, b)             lane l of a where bit l of mask is set, else of b
@@ -234,44 +236,49 @@ struct alignas(64) Field8 {
     SNL_UNROLL for (int k = 0; k < W; k++) t[k] = t[k + 1];
     t[W] = _mm512_setzero_si512();
   }
+  template <bool carried>
   SNL_HD static Field8 finish(const __m512i* t) {
     Field8 c;
     SNL_UNROLL for (int k = 0; k < W; k++) c.w[k] = t[k];
-    c.normalise();
+    if constexpr (carried) c.normalise();
     return c;
   }
 
-  SNL_HD static Field8 mul(const Field8& a, const Field8& b) {
-    if constexpr (products == Products::Inlined) return mul_here(a, b);
-    return mul_there(a, b);
-  }
+  SNL_HD static Field8 mul(const Field8& a, const Field8& b) { return product<multiply<true>>(a, b); }
+  SNL_HD static Field8 sqr(const Field8& a) { return product<square<true>>(a); }
   SNL_HD static Field8 dot(const Field8& a, const Field8& b, const Field8& c, const Field8& d) {
-    if constexpr (products == Products::Inlined) return dot_here(a, b, c, d);
-    return dot_there(a, b, c, d);
+    return product<multiply_add<true>>(a, b, c, d);
   }
-  SNL_HD static Field8 sqr(const Field8& a) {
-    if constexpr (products == Products::Inlined) return sqr_here(a);
-    return sqr_there(a);
+  SNL_HD static Field8 mul_words(const Field8& a, const Field8& b) { return product<multiply<false>>(a, b); }
+  SNL_HD static Field8 sqr_words(const Field8& a) { return product<square<false>>(a); }
+  SNL_HD static Field8 dot_words(const Field8& a, const Field8& b, const Field8& c, const Field8& d) {
+    return product<multiply_add<false>>(a, b, c, d);
   }
-  [[gnu::noinline]] static Field8 mul_there(const Field8& a, const Field8& b) { return mul_here(a, b); }
-  [[gnu::noinline]] static Field8 dot_there(const Field8& a, const Field8& b, const Field8& c, const Field8& d) {
-    return dot_here(a, b, c, d);
+  template <auto function, class... Args>
+  SNL_HD static Field8 product(const Args&... args) {
+    if constexpr (products == Products::Inlined) return function(args...);
+    return called<function>(args...);
   }
-  [[gnu::noinline]] static Field8 sqr_there(const Field8& a) { return sqr_here(a); }
+  template <auto function, class... Args>
+  [[gnu::noinline]] static Field8 called(const Args&... args) {
+    return function(args...);
+  }
 
   // Montgomery product by words (Koc, Acar, Kaliski, CIOS) with carries left in the accumulators: Gueron, Krasnov,
   // "Accelerating big integer arithmetic using Intel IFMA extensions" (ARITH 2016). 4 W^2 + W IFMA.
-  SNL_HD static Field8 mul_here(const Field8& a, const Field8& b) {
+  template <bool carried>
+  SNL_HD static Field8 multiply(const Field8& a, const Field8& b) {
     __m512i t[W + 1];
     SNL_UNROLL for (int k = 0; k <= W; k++) t[k] = _mm512_setzero_si512();
     SNL_UNROLL for (int i = 0; i < W; i++) {
       step_mul(t, a, b.w[i]);
       step_reduce(t);
     }
-    return finish(t);
+    return finish<carried>(t);
   }
   // a b + c d with one reduction: 6 W^2 + W IFMA.
-  SNL_HD static Field8 dot_here(const Field8& a, const Field8& b, const Field8& c, const Field8& d) {
+  template <bool carried>
+  SNL_HD static Field8 multiply_add(const Field8& a, const Field8& b, const Field8& c, const Field8& d) {
     __m512i t[W + 1];
     SNL_UNROLL for (int k = 0; k <= W; k++) t[k] = _mm512_setzero_si512();
     SNL_UNROLL for (int i = 0; i < W; i++) {
@@ -279,10 +286,11 @@ struct alignas(64) Field8 {
       step_mul(t, c, d.w[i]);
       step_reduce(t);
     }
-    return finish(t);
+    return finish<carried>(t);
   }
   // Cross products once and doubled: 3 W^2 + 2 W IFMA.
-  SNL_HD static Field8 sqr_here(const Field8& a) {
+  template <bool carried>
+  SNL_HD static Field8 square(const Field8& a) {
     __m512i t[2 * W];
     SNL_UNROLL for (int k = 0; k < 2 * W; k++) t[k] = _mm512_setzero_si512();
     SNL_UNROLL for (int i = 0; i < W; i++) {
@@ -303,7 +311,7 @@ struct alignas(64) Field8 {
       SNL_UNROLL for (int k = 0; k < W; k++) t[i + k + 1] = hi(t[i + k + 1], m, splat(p.w[k]));
       t[i + 1] = _mm512_add_epi64(t[i + 1], _mm512_srli_epi64(t[i], 52));
     }
-    return finish(t + W);
+    return finish<carried>(t + W);
   }
 
   SNL_HD static Field8 add(const Field8& a, const Field8& b) {
@@ -326,7 +334,13 @@ struct alignas(64) Field8 {
   SNL_HD static Field8 neg(const Field8& a) {
     return sub<K>(zero(), a);
   }
-  // Minus a in the lanes of mask. Words are negated and carries left: only for the operands of add, sub and the like.
+  // a - b without carries.
+  SNL_HD static Field8 sub_words(const Field8& a, const Field8& b) {
+    Field8 c;
+    SNL_UNROLL for (int k = 0; k < W; k++) c.w[k] = _mm512_sub_epi64(a.w[k], b.w[k]);
+    return c;
+  }
+  // Minus a in the lanes of mask, without carries.
   SNL_HD static Field8 negate_words(__mmask8 mask, Field8 a) {
     SNL_UNROLL for (int k = 0; k < W; k++) {
       a.w[k] = _mm512_mask_sub_epi64(a.w[k], mask, _mm512_setzero_si512(), a.w[k]);
@@ -334,7 +348,7 @@ struct alignas(64) Field8 {
     return a;
   }
 
-  // Words of a value in [0, K p), before carries (each within 2^55 of zero), to a value in [0, p + K p / 2^14).
+  // Words of a value in [0, K p), before carries (each within 2^60 of zero), to a value in [0, p + K p / 2^15).
   // The quotient is estimated from below: by top / (top of p + 1) for the top word less one (pending carries move it by
   // one at most), with ten bits more than an integer. Then p is subtracted as 2^(52 W) - p, which IFMA can only add, and
   // the overflow dropped.
@@ -362,12 +376,12 @@ struct alignas(64) Field8 {
     d.reduce_words();
     return d;
   }
-  // reduce(a - b - c + K p), for b + c <= K p.
+  // reduce(a - b - 2 c + K p), for b + 2 c <= K p.
   template <u64 K>
-  SNL_HD static Field8 sub_sub_reduce(const Field8& a, const Field8& b, const Field8& c) {
+  SNL_HD static Field8 sub_twice_reduce(const Field8& a, const Field8& b, const Field8& c) {
     Field8 d;
     SNL_UNROLL for (int k = 0; k < W; k++) {
-      const __m512i bc = _mm512_add_epi64(b.w[k], c.w[k]);
+      const __m512i bc = _mm512_add_epi64(b.w[k], _mm512_add_epi64(c.w[k], c.w[k]));
       d.w[k] = _mm512_add_epi64(_mm512_sub_epi64(a.w[k], bc), splat(multiple<K>.w[k]));
     }
     d.reduce_words();

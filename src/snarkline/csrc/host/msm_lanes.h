@@ -46,9 +46,15 @@ struct Field1 {
     return {a.f - b.f};
   }
   template <u64 K>
-  SNL_HD static Field1 sub_sub_reduce(const Field1& a, const Field1& b, const Field1& c) {
-    return {a.f - b.f - c.f};
+  SNL_HD static Field1 sub_twice_reduce(const Field1& a, const Field1& b, const Field1& c) {
+    return {a.f - b.f - c.f.dbl()};
   }
+  SNL_HD static Field1 mul_words(const Field1& a, const Field1& b) { return mul(a, b); }
+  SNL_HD static Field1 sqr_words(const Field1& a) { return sqr(a); }
+  SNL_HD static Field1 dot_words(const Field1& a, const Field1& b, const Field1& c, const Field1& d) {
+    return dot(a, b, c, d);
+  }
+  SNL_HD static Field1 sub_words(const Field1& a, const Field1& b) { return {a.f - b.f}; }
   SNL_HD static Field1 negate_words(u8 mask, const Field1& a) { return mask ? Field1{-a.f} : a; }
   SNL_HD static Field1 select(u8 mask, const Field1& a, const Field1& b) { return mask ? a : b; }
   SNL_HD static u8 zero_mask(const Field1& a) { return a.f.is_zero(); }
@@ -82,9 +88,11 @@ struct Coordinate {
   using C = V;
   static constexpr int degree = 1;
 
+  SNL_HD static C one() { return V::wide(Scalar::one()); }
   SNL_HD static C mul(const C& a, const C& b) { return V::mul(a, b); }
   SNL_HD static C mul_base(const C& a, const V& b) { return V::mul(a, b); }
-  SNL_HD static C sqr(const C& a) { return V::sqr(a); }
+  SNL_HD static C mul_words(const C& a, const C& b) { return V::mul_words(a, b); }
+  SNL_HD static C sqr_words(const C& a) { return V::sqr_words(a); }
   // The inversion of a denominator d goes through an element of the base field: d itself here.
   SNL_HD static V norm(const C& d) { return d; }
   SNL_HD static C invert(const C&, const V& inverse_norm) { return inverse_norm; }
@@ -104,14 +112,18 @@ struct Coordinate<Pair<V>> {
   using C = Pair<V>;
   static constexpr int degree = 2;
 
-  // Schoolbook with one reduction for each component: with IFMA as cheap as Karatsuba's. b at most 2p.
+  SNL_HD static C one() { return {V::wide(V::Scalar::one()), V::constant(V::Scalar::zero())}; }
+  // Schoolbook with one reduction for each component: with IFMA as cheap as Karatsuba's. b at most 4p.
   SNL_HD static C mul(const C& a, const C& b) {
-    return {V::dot(a.c0, b.c0, a.c1, V::template neg<2>(b.c1)), V::dot(a.c0, b.c1, a.c1, b.c0)};
+    return {V::dot(a.c0, b.c0, a.c1, V::template neg<4>(b.c1)), V::dot(a.c0, b.c1, a.c1, b.c0)};
+  }
+  SNL_HD static C mul_words(const C& a, const C& b) {
+    return {V::dot_words(a.c0, b.c0, a.c1, V::template neg<4>(b.c1)), V::dot_words(a.c0, b.c1, a.c1, b.c0)};
   }
   SNL_HD static C mul_base(const C& a, const V& b) { return {V::mul(a.c0, b), V::mul(a.c1, b)}; }
-  // a at most 2p.
-  SNL_HD static C sqr(const C& a) {
-    return {V::mul(V::add(a.c0, a.c1), V::template sub<2>(a.c0, a.c1)), V::mul(V::add(a.c0, a.c0), a.c1)};
+  // (c0 + c1) (c0 - c1) + 2 c0 c1 u. a at most 4p.
+  SNL_HD static C sqr_words(const C& a) {
+    return {V::mul_words(V::add(a.c0, a.c1), V::template sub<4>(a.c0, a.c1)), V::mul_words(V::add(a.c0, a.c0), a.c1)};
   }
   SNL_HD static V norm(const C& d) { return V::dot(d.c0, d.c0, d.c1, d.c1); }
   // 1 / d = conjugate / norm; out at most 2p.

@@ -55,6 +55,8 @@ class KeyedSums {
   static constexpr Key dropped = 0xffff;
   // Accumulators that share an inversion: with fewer, its cost (that of some 60 additions of eight lanes) shows.
   static constexpr usize wanted_parts = 2048;
+  static constexpr int most_part_bits = 4;
+  static_assert((1 << most_part_bits) <= Adder::most_additions + 1);
 
   KeyedEntries without_infinity(KeyedEntries in, const u64* finite) {
     finite_entries_.resize(in.n);
@@ -89,13 +91,13 @@ class KeyedSums {
   // point for step s are then the first active_[s].
   void plan(KeyedEntries entries, usize n_keys) {
     part_bits_ = 2;
-    while (part_bits_ < 6 && (wanted_parts << part_bits_) < entries.n) part_bits_++;
+    while (part_bits_ < most_part_bits && (wanted_parts << part_bits_) < entries.n) part_bits_++;
     const u32 most = u32{1} << part_bits_;
     count_.assign(n_keys, 0);
     for (usize i = 0; i < entries.n; i++) count_[entries.key[i]]++;
 
     first_part_.resize(n_keys + 1);
-    u32 of_length[65] = {};
+    u32 of_length[(1 << most_part_bits) + 1] = {};
     u32 parts = 0;
     for (usize k = 0; k < n_keys; k++) {
       first_part_[k] = parts;
@@ -107,7 +109,7 @@ class KeyedSums {
 
     active_.clear();
     offset_.clear();
-    u32 position[65];
+    u32 position[(1 << most_part_bits) + 1];
     u32 longer = 0, total = 0;
     for (u32 length = most; length > 0; length--) {
       position[length] = longer;
