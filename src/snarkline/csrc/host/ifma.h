@@ -5,13 +5,15 @@
 //
 //   V x;                              x.w[k] holds word k of all eight elements, one to a lane
 //   V::constant(f), V::wide(f)        a Field element in all lanes, as it is, or in the wide form (below)
-//   V::load(p), x.store(p)            eight consecutive elements of N limbs, any alignment; store wants [0, 2p) and writes [0, p)
-//   V::mul(a, b), V::sqr(a), V::dot(a, b, c, d)              a b, a^2, a b + c d, all divided by 2^(52 W)
+//   V::load(p), x.store(p)            eight consecutive elements of N limbs, any alignment; store wants [0, 2p) and
+//   writes [0, p) V::mul(a, b), V::sqr(a), V::dot(a, b, c, d)              a b, a^2, a b + c d, all divided by 2^(52 W)
 //   V::add(a, b), V::sub<K>(a, b), V::neg<K>(a)              a + b, a - b + K p, K p - a
 //   V::reduce(a)                      [0, K p) to [0, p + K p / 2^15), by one quotient estimate (a fifth of a product)
 //   V::sub_reduce<K>(a, b), V::sub_twice_reduce<K>(a, b, c)   reduce(a - b + K p), reduce(a - b - 2 c + K p)
-//   V::mul_words, sqr_words, dot_words, sub_words, negate_words   the same before carries: words in (-2^60, 2^60), values
-//                                     of either sign; operands of sub (either side), sub_words and the reduce functions only
+//   V::mul_words, sqr_words, dot_words, sub_words, negate_words   the same before carries: words in (-2^60, 2^60),
+//   values
+//                                     of either sign; operands of sub (either side), sub_words and the reduce functions
+//                                     only
 //   x.get(lane), x.set(lane, f)       one lane, canonical (slow)
 //   V::canonical(a)                   [0, 2p) to [0, p)
 //   V::select(mask, a, b)             lane l of a where bit l of mask is set, else of b
@@ -22,7 +24,8 @@
 // wide() makes: mul(x 2^256, c 2^260) = x c 2^256.
 //
 // Ranges. Words are below 2^52 before and after every function (so values are below 2^(52 W)); a value is bounded by a
-// multiple of p. For a < A p and b < B p a product is below (1 + A B p / 2^(52 W)) p, a dot below (1 + (A B + C D) ...) p:
+// multiple of p. For a < A p and b < B p a product is below (1 + A B p / 2^(52 W)) p, a dot below (1 + (A B + C D) ...)
+// p:
 //
 //   field                p / 2^(52 W)    a product below 2p if
 //   BN254 q and r        0.0118          A B <= 84
@@ -31,8 +34,8 @@
 //
 // so sums and differences of a few elements go into products as they are; only `reduce` and `canonical` compare.
 //
-// Costs on a Sapphire Rapids core, cycles for eight: product 66 (N = 4) and 153 (N = 6); latency 98 and 174, so two or more
-// independent products should be in flight.
+// Costs on a Sapphire Rapids core, cycles for eight: product 66 (N = 4) and 153 (N = 6); latency 98 and 174, so two or
+// more independent products should be in flight.
 #pragma once
 
 #include "../common/field.h"
@@ -80,8 +83,8 @@ SNL_HD void transpose4(__m512i (&r)[4]) {
   r[3] = _mm512_permutex2var_epi64(a1, high, a3);
 }
 
-// A product takes 1 (N = 4) or 2 KiB of code. Loops with more than a few run faster when they call it: they fit into the
-// first-level cache then, and loads and stores of the operands are hidden.
+// A product takes 1 (N = 4) or 2 KiB of code. Loops with more than a few run faster when they call it: they fit into
+// the first-level cache then, and loads and stores of the operands are hidden.
 enum class Products { Inlined, Called };
 
 // The alignment is stated because GCC gives __m512i less outside of the target region.
@@ -226,7 +229,8 @@ struct alignas(64) Field8 {
     SNL_UNROLL for (int k = 0; k < W; k++) t[k] = lo(t[k], a.w[k], bi);
     SNL_UNROLL for (int k = 0; k < W; k++) t[k + 1] = hi(t[k + 1], a.w[k], bi);
   }
-  // t = (t + m p) / 2^52 with the m that makes it exact. Words of t stay below 2^58: at most 6 W + 1 summands of 52 bits.
+  // t = (t + m p) / 2^52 with the m that makes it exact. Words of t stay below 2^58: at most 6 W + 1 summands of 52
+  // bits.
   SNL_HD static void step_reduce(__m512i (&t)[W + 1]) {
     const Words& p = multiple<1>;
     const __m512i m = lo(_mm512_setzero_si512(), t[0], splat(inv));
@@ -350,8 +354,8 @@ struct alignas(64) Field8 {
 
   // Words of a value in [0, K p), before carries (each within 2^60 of zero), to a value in [0, p + K p / 2^15).
   // The quotient is estimated from below: by top / (top of p + 1) for the top word less one (pending carries move it by
-  // one at most), with ten bits more than an integer. Then p is subtracted as 2^(52 W) - p, which IFMA can only add, and
-  // the overflow dropped.
+  // one at most), with ten bits more than an integer. Then p is subtracted as 2^(52 W) - p, which IFMA can only add,
+  // and the overflow dropped.
   SNL_HD void reduce_words() {
     const __m512i one = splat(1), none = _mm512_setzero_si512();
     __m512i top = _mm512_add_epi64(w[W - 1], _mm512_srai_epi64(w[W - 2], 52));

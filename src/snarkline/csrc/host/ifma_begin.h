@@ -1,5 +1,5 @@
-// From here to ifma_end.h: code that may use AVX-512 IFMA, in translation units for SNL_ISA_ifma. No standard header may
-// be included in between.
+// From here to ifma_end.h: code that may use AVX-512 IFMA, in translation units for SNL_ISA_ifma. No standard header
+// may be included in between.
 #if SNL_ISA_ifma
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,bmi2,adx")

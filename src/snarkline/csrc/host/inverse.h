@@ -1,6 +1,6 @@
 // Inversion in a prime field by division steps: Bernstein, Yang, "Fast constant-time gcd computation and modular
-// inversion" (CHES 2019), section 8, here in variable time and with 62 steps on the lowest words between two passes over
-// all of them. Some 4,000 cycles for 254 bits, where Fermat's theorem takes 300 products.
+// inversion" (CHES 2019), section 8, here in variable time and with 62 steps on the lowest words between two passes
+// over all of them. Some 4,000 cycles for 254 bits, where Fermat's theorem takes 300 products.
 #pragma once
 
 #include "../common/field.h"

@@ -14,8 +14,9 @@
 namespace snarkline {
 inline namespace SNL_ISA {
 
-// Accumulators in slots of V::lanes lanes, slots in groups: the additions of a group are independent and fill each other's
-// latency. `start` sets the first `count` accumulators to points of a table, `add` adds points to the first `count`.
+// Accumulators in slots of V::lanes lanes, slots in groups: the additions of a group are independent and fill each
+// other's latency. `start` sets the first `count` accumulators to points of a table, `add` adds points to the first
+// `count`.
 template <class C>
 class BatchAdder {
  public:
@@ -71,8 +72,8 @@ class BatchAdder {
  private:
   using G = typename K::Scalar;
   // Bounds, in multiples of p. A loaded x is below X, a loaded |y| below YL. An accumulator's x is below X or, after an
-  // addition, 1.2. Its y becomes product - y, without carries; the product is below 1.6 (in G2 of BN254, 1.2 elsewhere), so
-  // after 15 additions |y| < 8 * 1.6 + YL < Y, and y2 - y1 + (Y + YL) p is below 42 p.
+  // addition, 1.2. Its y becomes product - y, without carries; the product is below 1.6 (in G2 of BN254, 1.2
+  // elsewhere), so after 15 additions |y| < 8 * 1.6 + YL < Y, and y2 - y1 + (Y + YL) p is below 42 p.
   static constexpr u64 X = Scaling<V>::x_bound < 2 ? 2 : Scaling<V>::x_bound;
   static constexpr u64 YL = Scaling<V>::y_bound, Y = 17;
   static_assert(YL <= 4);
@@ -109,7 +110,8 @@ class BatchAdder {
     slot.dx = K::map([](const V& a, const V& b) { return V::template sub<X>(a, b); }, p.x, slot.sum.x);
     const usize live = count > s * lanes ? count - s * lanes : 0;
     passed_[s] = live >= lanes ? 0 : (u8)(0xff << live);
-    if (passed_[s] | infinite_[s]) [[unlikely]] pass(s, p);
+    if (passed_[s] | infinite_[s]) [[unlikely]]
+      pass(s, p);
     if constexpr (K::degree == 2) norm(slot) = K::norm(slot.dx);
   }
   // Lanes without a point are passed over; those with infinity take the point.
@@ -171,7 +173,8 @@ class BatchAdder {
     for (usize i = 0; i < groups; i++) multiply(i, product);
     invert(product);
   }
-  // Points with equal x are not for the formula: their sums go to the accumulators here, and their lanes are passed over.
+  // Points with equal x are not for the formula: their sums go to the accumulators here, and their lanes are passed
+  // over.
   void resolve(usize s) {
     Slot& slot = slots_[s];
     const u8 equal = V::zero_mask(norm(slot));
@@ -212,7 +215,8 @@ class BatchAdder {
       inverse[h] = V::mul(inverse[h], norm(slot[h]));
     }
     for (usize h = 0; h < group; h++) {
-      const C dy = K::map([](const V& a, const V& b) { return V::template sub<Y + YL>(a, b); }, slot[h].y, slot[h].sum.y);
+      const C dy =
+          K::map([](const V& a, const V& b) { return V::template sub<Y + YL>(a, b); }, slot[h].y, slot[h].sum.y);
       lambda[h] = K::mul(dy, over[h]);
     }
     for (usize h = 0; h < group; h++) {
@@ -222,7 +226,8 @@ class BatchAdder {
                    K::sqr_words(lambda[h]), slot[h].dx, p.x);
       const C run = K::map([](const V& a, const V& b) { return V::template sub<2>(a, b); }, p.x, q.x);
       q.y = K::map([](const V& a, const V& b) { return V::sub_words(a, b); }, K::mul_words(run, lambda[h]), p.y);
-      if (passed[h]) [[unlikely]] q = {select(passed[h], p.x, q.x), select(passed[h], p.y, q.y)};
+      if (passed[h]) [[unlikely]]
+        q = {select(passed[h], p.x, q.x), select(passed[h], p.y, q.y)};
       slot[h].sum = q;
     }
   }

@@ -90,8 +90,8 @@ class JobSum {
   }
   const u64* finite() const { return finite_.empty() ? nullptr : finite_.data(); }
 
-  // Buckets, as rows in the lanes' form. A partition with many entries is summed up in pieces, each into a slot of its own,
-  // and then the pieces' sums by bucket.
+  // Buckets, as rows in the lanes' form. A partition with many entries is summed up in pieces, each into a slot of its
+  // own, and then the pieces' sums by bucket.
   void fill_buckets(const WindowGroup& group, const SortedEntries& sorted) {
     struct Task {
       usize partition, piece, slot;
@@ -113,7 +113,8 @@ class JobSum {
         const Task& t = tasks[i];
         const usize pieces = slots[t.partition].size(), size = (sorted.count(t.partition) + pieces - 1) / pieces;
         typename ScratchPool<Scratch>::Lease scratch(pool_);
-        scratch->template sum<RowForm::Ordinary>(points_, sorted.slice(t.partition, t.piece * size, (t.piece + 1) * size),
+        scratch->template sum<RowForm::Ordinary>(points_,
+                                                 sorted.slice(t.partition, t.piece * size, (t.piece + 1) * size),
                                                  2 * WindowGroup::partition_buckets, &beta_, finite(), slot(t.slot));
       });
     }
@@ -147,8 +148,8 @@ class JobSum {
     keys.push_back((Key)key);
   }
 
-  // For each window, sum (i + 1) bucket[i]. With i = 2^low h + j that is sum (j + 1) column[j] + 2^low sum h row[h], where a
-  // row sum is over j and a column sum over h.
+  // For each window, sum (i + 1) bucket[i]. With i = 2^low h + j that is sum (j + 1) column[j] + 2^low sum h row[h],
+  // where a row sum is over j and a column sum over h.
   std::vector<Xyzz<G>> window_sums(const WindowGroup& group) {
     SNL_SPAN("msm.reduce");
     std::vector<Strip> strips;
@@ -195,8 +196,8 @@ class JobSum {
         }
       }
       typename ScratchPool<Scratch>::Lease scratch(pool_);
-      scratch->template sum<RowForm::Lanes>(buckets_.get(), {entries.data(), keys.data(), keys.size()}, cut[i + 1] - cut[i],
-                                            nullptr, nullptr, sums.data() + cut[i] * R::limbs);
+      scratch->template sum<RowForm::Lanes>(buckets_.get(), {entries.data(), keys.data(), keys.size()},
+                                            cut[i + 1] - cut[i], nullptr, nullptr, sums.data() + cut[i] * R::limbs);
     });
     return sums;
   }

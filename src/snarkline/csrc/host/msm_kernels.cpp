@@ -27,8 +27,9 @@ const Curve::Fp& beta(Group group) {
   using D = Decomposition<Curve>;
   using Fp = Curve::Fp;
   static const Fp g1 = D::beta(Affine<Fp>{Fp::from_canonical(Curve::g1_x), Fp::from_canonical(Curve::g1_y)});
-  static const Fp g2 = D::beta(Affine<Fp2<Fp>>{{Fp::from_canonical(Curve::g2_x[0]), Fp::from_canonical(Curve::g2_x[1])},
-                                               {Fp::from_canonical(Curve::g2_y[0]), Fp::from_canonical(Curve::g2_y[1])}});
+  static const Fp g2 =
+      D::beta(Affine<Fp2<Fp>>{{Fp::from_canonical(Curve::g2_x[0]), Fp::from_canonical(Curve::g2_x[1])},
+                              {Fp::from_canonical(Curve::g2_y[0]), Fp::from_canonical(Curve::g2_y[1])}});
   return group == Group::G1 ? g1 : g2;
 }
 

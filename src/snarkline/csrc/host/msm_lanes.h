@@ -1,7 +1,8 @@
 // What the batched additions of an MSM are written over: coordinates of several points at once ("lanes").
 //
-// A field type V has the interface of Field8 (ifma.h): Field8 itself, eight lanes, or Field1 below, one lane of ordinary
-// field arithmetic. A coordinate type C is V for G1 and Pair<V> for G2. `Rows<C>` moves points between lanes and tables.
+// A field type V has the interface of Field8 (ifma.h): Field8 itself, eight lanes, or Field1 below, one lane of
+// ordinary field arithmetic. A coordinate type C is V for G1 and Pair<V> for G2. `Rows<C>` moves points between lanes
+// and tables.
 #pragma once
 
 #include "../common/point.h"

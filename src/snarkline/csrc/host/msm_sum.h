@@ -28,9 +28,9 @@ class KeyedSums {
   using F = typename V::Scalar;
 
   // out[k], a row in the lanes' form, is the sum over the entries of key k < n_keys, or infinity. With an endomorphism
-  // (x, y) -> (beta x, y), keys 2k and 2k + 1 both go to out[k], and the sum of the odd key passes through it: on the few
-  // sums, not on the many points. `finite`, if not null, has a bit for each row of the table that is not infinity, and
-  // the others are passed over; without it no row may be infinity. A row in the ordinary form is read once.
+  // (x, y) -> (beta x, y), keys 2k and 2k + 1 both go to out[k], and the sum of the odd key passes through it: on the
+  // few sums, not on the many points. `finite`, if not null, has a bit for each row of the table that is not infinity,
+  // and the others are passed over; without it no row may be infinity. A row in the ordinary form is read once.
   template <RowForm form>
   void sum(const u64* table, KeyedEntries entries, usize n_keys, const F* beta, const u64* finite, u64* out) {
     if (finite) entries = without_infinity(entries, finite);
@@ -87,8 +87,8 @@ class KeyedSums {
     return single;
   }
 
-  // Parts of at most 2^part_bits_ entries each, numbered by key, and their rank by falling length: the parts that have a
-  // point for step s are then the first active_[s].
+  // Parts of at most 2^part_bits_ entries each, numbered by key, and their rank by falling length: the parts that have
+  // a point for step s are then the first active_[s].
   void plan(KeyedEntries entries, usize n_keys) {
     part_bits_ = 2;
     while (part_bits_ < most_part_bits && (wanted_parts << part_bits_) < entries.n) part_bits_++;
@@ -190,11 +190,11 @@ class KeyedSums {
 
   Adder adder_;
   int part_bits_ = 0;
-  std::vector<u32> count_, first_part_;      // by key
-  std::vector<u32> rank_;                    // by part
-  std::vector<Key> part_key_;                // by part
-  std::vector<u32> part_at_;                 // by rank
-  std::vector<u32> active_, offset_;         // by step: accumulators that take a point; where the step's entries begin
+  std::vector<u32> count_, first_part_;  // by key
+  std::vector<u32> rank_;                // by part
+  std::vector<Key> part_key_;            // by part
+  std::vector<u32> part_at_;             // by rank
+  std::vector<u32> active_, offset_;     // by step: accumulators that take a point; where the step's entries begin
   std::vector<Entry> list_;
   std::vector<u64> part_rows_, rows_;
   std::vector<Entry> next_entries_, finite_entries_;

@@ -29,8 +29,8 @@ struct Windows {
     }
   }
 
-  // The cheapest count, in additions: one for each digit, and three for each bucket (joining the endomorphism's halves, row
-  // and column sums).
+  // The cheapest count, in additions: one for each digit, and three for each bucket (joining the endomorphism's halves,
+  // row and column sums).
   static Windows cheapest(const HalfScalarTable& scalars) {
     int best = 0;
     double least = 0;

@@ -11,13 +11,13 @@ typedef struct {
 } snl_release_tally;
 
 enum snl_release_kind { /* in the order of snl_release_names */
-  SNL_MUNMAP,
-  SNL_MADVISE,
-  SNL_FREE,
-  SNL_CUDA_FREE,
-  SNL_CUDA_FREE_HOST,
-  SNL_CUDA_HOST_UNREGISTER,
-  SNL_RELEASE_KINDS
+                        SNL_MUNMAP,
+                        SNL_MADVISE,
+                        SNL_FREE,
+                        SNL_CUDA_FREE,
+                        SNL_CUDA_FREE_HOST,
+                        SNL_CUDA_HOST_UNREGISTER,
+                        SNL_RELEASE_KINDS
 };
 #define snl_release_names {"munmap", "madvise", "free", "cudaFree", "cudaFreeHost", "cudaHostUnregister"}
 
@@ -30,7 +30,7 @@ typedef struct {
 /* snl_release_tally *snarkline_release_tally(void)      of the calling thread
  * size_t snarkline_release_events(snl_release_event *out, size_t room)
  *                                                       the latest events, oldest first; returns how many */
-typedef snl_release_tally *(*snl_release_tally_function)(void);
-typedef size_t (*snl_release_events_function)(snl_release_event *, size_t);
+typedef snl_release_tally* (*snl_release_tally_function)(void);
+typedef size_t (*snl_release_events_function)(snl_release_event*, size_t);
 
 #endif

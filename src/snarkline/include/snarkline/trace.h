@@ -42,8 +42,8 @@ extern "C" {
 #endif
 
 typedef struct {
-  const int *active; /* null until Snarkline was found */
-  uint64_t (*open)(const char *);
+  const int* active; /* null until Snarkline was found */
+  uint64_t (*open)(const char*);
   void (*close)(uint64_t);
   void (*last_statement)(void);
   int64_t looked; /* tenth of a second of the last look in vain */
@@ -74,15 +74,15 @@ __attribute__((unused, noinline)) static int snl_trace_look(void) {
   close = dlsym(SNL_TRACE_EVERYWHERE, "snarkline_span_close");
   last = dlsym(SNL_TRACE_EVERYWHERE, "snarkline_last_statement");
   if (!active || !open || !close || !last) return 0;
-  __atomic_store_n((void **)&snl_trace_door_.open, open, __ATOMIC_RELAXED);
-  __atomic_store_n((void **)&snl_trace_door_.close, close, __ATOMIC_RELAXED);
-  __atomic_store_n((void **)&snl_trace_door_.last_statement, last, __ATOMIC_RELAXED);
-  __atomic_store_n(&snl_trace_door_.active, ((const int *(*)(void))active)(), __ATOMIC_RELEASE);
+  __atomic_store_n((void**)&snl_trace_door_.open, open, __ATOMIC_RELAXED);
+  __atomic_store_n((void**)&snl_trace_door_.close, close, __ATOMIC_RELAXED);
+  __atomic_store_n((void**)&snl_trace_door_.last_statement, last, __ATOMIC_RELAXED);
+  __atomic_store_n(&snl_trace_door_.active, ((const int* (*)(void))active)(), __ATOMIC_RELEASE);
   return 1;
 }
 
 __attribute__((unused)) static inline int snl_trace_on(void) {
-  const int *active = __atomic_load_n(&snl_trace_door_.active, __ATOMIC_ACQUIRE);
+  const int* active = __atomic_load_n(&snl_trace_door_.active, __ATOMIC_ACQUIRE);
   if (!active) {
     if (!snl_trace_look()) return 0;
     active = __atomic_load_n(&snl_trace_door_.active, __ATOMIC_ACQUIRE);
@@ -90,11 +90,11 @@ __attribute__((unused)) static inline int snl_trace_on(void) {
   return __atomic_load_n(active, __ATOMIC_RELAXED) != 0;
 }
 
-__attribute__((unused)) static inline uint64_t snl_span_open(const char *name) {
+__attribute__((unused)) static inline uint64_t snl_span_open(const char* name) {
   return snl_trace_on() ? snl_trace_door_.open(name) : 0;
 }
 
-__attribute__((unused)) static inline void snl_span_close(const uint64_t *span) {
+__attribute__((unused)) static inline void snl_span_close(const uint64_t* span) {
   if (*span) snl_trace_door_.close(*span);
 }
 
@@ -113,14 +113,14 @@ __attribute__((unused)) static inline void snl_last_statement(void) {
 /* A class, since a cleanup attribute is not run in every compiler when an exception passes. */
 struct SnlSpan {
   uint64_t span;
-  explicit SnlSpan(const char *name) : span(snl_span_open(name)) {}
+  explicit SnlSpan(const char* name) : span(snl_span_open(name)) {}
   ~SnlSpan() { snl_span_close(&span); }
-  SnlSpan(const SnlSpan &) = delete;
-  SnlSpan &operator=(const SnlSpan &) = delete;
+  SnlSpan(const SnlSpan&) = delete;
+  SnlSpan& operator=(const SnlSpan&) = delete;
 };
 #define SNL_SPAN(name) const ::SnlSpan SNL_TRACE_JOIN(snl_span_, __LINE__)(name)
 #else
-#define SNL_SPAN(name)                                                                         \
+#define SNL_SPAN(name)                                                                                  \
   __attribute__((cleanup(snl_span_close), unused)) const uint64_t SNL_TRACE_JOIN(snl_span_, __LINE__) = \
       snl_span_open(name)
 #endif
