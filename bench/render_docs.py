@@ -65,7 +65,54 @@ def provers() -> str:
     return table(header, rows) + machine(results) if results else "Not recorded.\n"
 
 
-SECTIONS: dict[str, Callable[[], str]] = {"provers": provers}
+def release_policies() -> str:
+    """Every policy on every side, and the control."""
+    rows, results = [], [r for r in load("release") if "fits" not in r]
+    for row in (row for result in results for row in result["rows"]):
+        stalls = [
+            f"{row[f'stall_{name}_p999_s'] * 1e3:.2f} / {row[f'stall_{name}_max_s'] * 1e3:.2f}"
+            for name in ("map", "python")
+        ]
+        rows.append(
+            [
+                row["policy"] + (", wiped" if row["secret"] else ""),
+                row["side"],
+                f"{row['inner_s']:.2f}",
+                f"{row['teardown_s'] * 1e3:.2f}",
+                f"{(row['wrapper_s'] - row['inner_s']) / row['inner_s']:.2%}",
+                f"{row['reclaimed_s'] * 1e3:.1f}",
+                *stalls,
+            ]
+        )
+    header = ["policy", "side", "inner s", "teardown ms", "wrapper beyond inner", "given back ms"]
+    return table([*header, "mapping stall ms", "Python stall ms"], rows) + release_machine(results)
+
+
+def release_sweep() -> str:
+    """Teardown against bytes: the fitted lines."""
+    results = [r for r in load("release") if "fits" in r]
+    rows = [
+        [f["policy"], f["pages"], f"{f['slope_s_per_gib'] * 1e3:.2f}", f"{f['r_squared']:.2f}"]
+        for result in results
+        for f in result["fits"]
+    ]
+    return table(["policy", "pages", "ms a GiB", "R²"], rows) + release_machine(results)
+
+
+def release_machine(results: list[dict[str, Any]]) -> str:
+    lines = [
+        f"`snarkline bench release {' '.join(r['options'])}`, load average {r['load_average']} on {r['cores']} cores, "
+        f"at niceness {r['niceness']}."
+        for r in results
+    ]
+    return machine(results) + "".join(f"\n{line}\n" for line in lines)
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "provers": provers,
+    "release-policies": release_policies,
+    "release-sweep": release_sweep,
+}
 
 
 def render(text: str) -> str:
