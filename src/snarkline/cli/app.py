@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from snarkline.cli import bench, demo, ghosts, inspect, kernels, keys, prove, trace
+from snarkline.cli import bench, demo, estimate, ghosts, inspect, kernels, keys, prove, trace, witness
 from snarkline.cli.output import fail
 
 app = typer.Typer(
@@ -38,10 +38,12 @@ def _common(
 
 app.command()(prove.prove)
 app.command()(prove.verify)
+app.command()(witness.witness)
 app.command()(keys.setup)
 app.command()(inspect.check)
 app.command()(keys.export)
 app.command()(inspect.info)
+app.command()(estimate.estimate)
 app.command()(demo.demo)
 app.command(context_settings=ghosts.CONTEXT)(ghosts.ghosts)
 app.add_typer(trace.app, name="trace")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+STANDARD = Path("-")
+"""Standard input or output in place of a file."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -21,11 +24,15 @@ ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Thr
 
 
 class Report:
-    """The messages of one command: text for people on the terminal, or one JSON object for machines."""
+    """The messages of one command: text for people on the terminal, or one JSON object for machines.
 
-    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+    They go to standard error where one of `outputs` is standard output.
+    """
+
+    def __init__(self, *, as_json: bool, quiet: bool, outputs: Sequence[Path | None] = ()) -> None:
         self.as_json = as_json
         self.quiet = quiet
+        self._to_stderr = STANDARD in outputs
 
     def console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console
@@ -35,17 +42,17 @@ class Report:
     def line(self, text: str) -> None:
         """One line for people."""
         if not self.as_json and not self.quiet:
-            typer.echo(text)
+            typer.echo(text, err=self._to_stderr)
 
     def show(self, renderable: object) -> None:
         """A rich table or tree for people."""
         if not self.as_json and not self.quiet:
-            self.console().print(renderable)
+            self.console(stderr=self._to_stderr).print(renderable)
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """The facts for machines."""
         if self.as_json:
-            typer.echo(json.dumps(facts))
+            typer.echo(json.dumps(facts), err=self._to_stderr)
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
@@ -83,20 +90,46 @@ def require_writable(*paths: Path | None) -> None:
     for path in paths:
         if path is None:
             continue
+        if path == STANDARD:
+            if STANDARD in seen:
+                raise FormatError("-", "output path", "one output on standard output", "two")
+            seen.add(STANDARD)
+            continue
         check_writable(path)
         if path.is_file() and path.resolve() in seen:
             raise FormatError(path, "output path", "a path for each output", "the same path twice")
         seen.add(path.resolve())
 
 
+@contextmanager
+def output_stream(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when the block ends without an exception, or standard output."""
+    from snarkline.formats.atomic import atomic_write
+
+    if path != STANDARD:
+        with atomic_write(path) as stream:
+            yield stream
+        return
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def input_bytes(path: Path) -> Path | bytes:
+    """The path, or what standard input holds."""
+    return sys.stdin.buffer.read() if path == STANDARD else path
+
+
+def named(path: Path) -> str:
+    """An output as messages call it."""
+    return "standard output" if path == STANDARD else str(path)
+
+
 def write_text(files: Mapping[Path, str]) -> None:
     """Write files that appear together: all of them are complete on the disk before the first takes its name."""
     from contextlib import ExitStack
 
-    from snarkline.formats.atomic import atomic_write
-
     with ExitStack() as stack:
-        streams = [stack.enter_context(atomic_write(path)) for path in files]
+        streams = [stack.enter_context(output_stream(path)) for path in files]
         for stream, text in zip(streams, files.values(), strict=True):
             stream.write(text.encode())
             stream.flush()

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, require_writable, write_text
+from snarkline.cli.output import (
+    JsonOption,
+    QuietOption,
+    Report,
+    ThreadsOption,
+    input_bytes,
+    named,
+    require_writable,
+    write_text,
+)
+from snarkline.cli.witness import log_line
+
+if TYPE_CHECKING:
+    from snarkline.curves.curve import Curve
+    from snarkline.r1cs.witness import Witness
 
 
 class BackendName(StrEnum):
@@ -31,9 +46,20 @@ class ReleaseName(StrEnum):
 
 def prove(
     key: Annotated[Path, typer.Argument(help="Proving key (.zkey).", metavar="KEY.zkey")],
-    witness: Annotated[Path, typer.Argument(help="Witness (.wtns).", metavar="WITNESS.wtns")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof goes.")] = Path("proof.json"),
-    public: Annotated[Path, typer.Option("--public", help="Where the public inputs go.")] = Path("public.json"),
+    witness: Annotated[
+        Path | None,
+        typer.Argument(help="Witness (.wtns); - is standard input.", metavar="WITNESS.wtns", show_default=False),
+    ] = None,
+    wasm: Annotated[
+        Path | None, typer.Option("--wasm", help="In place of a witness: circom's calculator, with --input.")
+    ] = None,
+    input_: Annotated[
+        Path | None, typer.Option("--input", help="Values of the circuit's input signals (.json).")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof goes; - is standard output.")] = Path(
+        "proof.json"
+    ),
+    public: Annotated[Path, typer.Option("--public", help="Where the public inputs go; or -.")] = Path("public.json"),
     r1cs: Annotated[Path | None, typer.Option("--r1cs", help="The circuit: a violated constraint is named.")] = None,
     backend: Annotated[BackendName, typer.Option("--backend", help="Where to prove.")] = BackendName.auto,
     threads: ThreadsOption = None,
@@ -49,24 +75,25 @@ def prove(
     quiet: QuietOption = False,
 ) -> None:
     """Prove that a witness satisfies the circuit of a key."""
-    from snarkline import Prover, load_proving_key, load_r1cs, load_witness
+    from snarkline import Prover, load_proving_key, load_r1cs
     from snarkline.formats.circom import proof_to_json, public_to_json
     from snarkline.trace import Timeline, span
 
-    report = Report(as_json=as_json, quiet=quiet)
+    report = Report(as_json=as_json, quiet=quiet, outputs=(output, public))
+    _require_one_witness(witness, wasm, input_)
     require_writable(output, public, trace)
     with Timeline() as timeline, report.working("proving"), span("snarkline prove"):
         with span("load"):
             proving_key = load_proving_key(key, strict=strict)
             circuit = load_r1cs(r1cs) if r1cs is not None else None
-            values = load_witness(witness, curve=proving_key.curve)
+            values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
         with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
             proof = prover.prove(values, check=not no_check)
         with span("write"):
             write_text({output: proof_to_json(proof), public: public_to_json(proof.public)})
     if trace is not None:
         timeline.save(trace)
-    report.line(f"proof written to {output}, public inputs to {public} ({timeline.wall_s:.2f} s)")
+    report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({timeline.wall_s:.2f} s)")
     report.result(
         {
             "proof": str(output),
@@ -77,6 +104,29 @@ def prove(
             "trace": None if trace is None else str(trace),
         }
     )
+
+
+def _require_one_witness(witness: Path | None, wasm: Path | None, input_: Path | None) -> None:
+    from snarkline.errors import MismatchError
+
+    if (witness is None) != (wasm is not None and input_ is not None) or (wasm is None) != (input_ is None):
+        raise MismatchError("give a WITNESS.wtns, or both --wasm CIRCUIT.wasm and --input INPUT.json")
+
+
+def _witness(
+    curve: Curve, witness: Path | None, wasm: Path | None, input_: Path | None, *, log: Callable[[str], None] | None
+) -> Witness:
+    from snarkline import load_witness
+    from snarkline.errors import MismatchError
+    from snarkline.formats.circom import calculate_witness
+
+    if witness is not None:
+        return load_witness(input_bytes(witness), curve=curve)
+    assert wasm is not None and input_ is not None
+    found = calculate_witness(wasm, input_bytes(input_), log=log)
+    if found.curve is not curve:
+        raise MismatchError(f"the key is over {curve.name}, {wasm} over {found.curve.name}")
+    return found
 
 
 def verify(

@@ -1,7 +1,7 @@
 """The files of circom and snarkjs, for Groth16 on BN254 and BLS12-381, read and written.
 
 .r1cs (circuit), .wtns (witness), .zkey (proving key), .sym (names of wires), and the JSON of verification_key.json,
-proof.json and public.json.
+proof.json and public.json; circom's witness calculators (.wasm) are run.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from snarkline.formats.circom.r1cs import load_r1cs, save_r1cs
 from snarkline.formats.circom.solidity import verifier_to_solidity
 from snarkline.formats.circom.sym import load_symbols
 from snarkline.formats.circom.vk import load_verifying_key, save_verifying_key, verifying_key_to_json
-from snarkline.formats.circom.wtns import load_witness, save_witness
+from snarkline.formats.circom.wasm import WitnessCalculator, calculate_witness
+from snarkline.formats.circom.wtns import load_witness, save_witness, write_witness
 from snarkline.formats.circom.zkey import load_proving_key
 from snarkline.formats.circom.zkey_write import save_proving_key
 
 __all__ = [
     "FileInfo",
+    "WitnessCalculator",
+    "calculate_witness",
     "load_proving_key",
     "load_r1cs",
     "load_symbols",
@@ -41,4 +44,5 @@ __all__ = [
     "save_witness",
     "verifier_to_solidity",
     "verifying_key_to_json",
+    "write_witness",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,8 +107,14 @@ class Node:
         return point
 
 
-def parse(source: Source) -> Node:
-    """A document from its text, or from a file if `source` is a path object. Raises OSError and FormatError."""
+def parse(
+    source: Source, *, integer: Callable[[str], Any] | None = None, fraction: Callable[[str], Any] | None = None
+) -> Node:
+    """A document from its text, or from a file if `source` is a path object. Raises OSError and FormatError.
+
+    Numbers are of at most ten digits and whole, unless `integer` and `fraction` take their text; a ValueError of
+    theirs refuses the document.
+    """
     path = None
     if isinstance(source, os.PathLike):
         path = os.fspath(source)
@@ -118,9 +125,9 @@ def parse(source: Source) -> Node:
         value = json.loads(
             source if isinstance(source, str) else source.decode(),
             object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_refuse,
-            parse_constant=_refuse,
+            parse_int=integer or _integer,
+            parse_float=fraction or _refuse,
+            parse_constant=fraction or _refuse,
         )
     except (ValueError, RecursionError) as error:
         raise FormatError(

@@ -6,6 +6,7 @@ Values are canonical, 32 bytes each, little-endian.
 from __future__ import annotations
 
 import os
+from typing import BinaryIO
 
 import numpy as np
 
@@ -50,12 +51,17 @@ def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = 
 
 def save_witness(witness: Witness, path: str | os.PathLike[str]) -> None:
     """Writes a .wtns file. Raises OSError."""
+    with atomic_write(path) as stream:
+        write_witness(witness, stream)
+
+
+def write_witness(witness: Witness, stream: BinaryIO) -> None:
+    """Writes the bytes of a .wtns file to a stream."""
     curve = witness.curve
     header = write_prime(curve.r, curve.fr_limbs) + len(witness).to_bytes(4, "little")
     values = _native.canonical(witness.values)
     sections = [Outgoing(1, len(header), [header]), Outgoing(2, values.nbytes, [values])]
-    with atomic_write(path) as stream:
-        write_container(stream, "wtns", VERSION, sections)
+    write_container(stream, "wtns", VERSION, sections)
 
 
 def _checked(path: str | None, wire: str, curve: Curve, values: Limbs) -> Witness:

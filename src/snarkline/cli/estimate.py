@@ -1,0 +1,62 @@
+"""`snarkline estimate`: time and memory on this machine, before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+
+
+def estimate(
+    file: Annotated[Path, typer.Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs|KEY.zkey")],
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Estimate the time and memory of a proof and of a setup on this machine, from a second of measuring."""
+    import os
+    import resource
+
+    from snarkline.backend import open_backend
+    from snarkline.formats.circom.shape import read_shape
+    from snarkline.groth16.estimate import estimate as scale
+    from snarkline.groth16.estimate import measure
+    from snarkline.memory import Arena
+
+    report = Report(as_json=as_json, quiet=quiet)
+    shape = read_shape(file)
+    n_threads = threads if threads is not None else len(os.sched_getaffinity(0))
+    with Arena() as arena, report.working("measuring"):
+        backend = open_backend("cpu", n_threads, arena)
+        rates = measure(backend, shape.curve)
+        backend.close()
+    process_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    found = scale(shape, rates, process_bytes)
+    least, most = found.proof_s
+    report.line(
+        f"{shape.curve.name}, {shape.n_wires:,} wires, domain 2^{shape.log_domain}, {n_threads} threads (an estimate)"
+    )
+    report.line(f"  proof:  {least:.2f} s if most wires are 0 or 1, up to {most:.2f} s; {_mib(found.proof_bytes)}")
+    report.line(f"  setup:  {found.setup_s:.2f} s; {_mib(found.setup_bytes)}")
+    report.line("  proof is the time of a prover that holds the key; memory is the peak, with the key's pages")
+    report.result(
+        {
+            "estimate": True,
+            "curve": shape.curve.name,
+            "n_wires": shape.n_wires,
+            "n_public": shape.n_public,
+            "domain": shape.domain_size,
+            "threads": n_threads,
+            "proof_seconds": {"least": round(least, 6), "most": round(most, 6)},
+            "proof_peak_bytes": found.proof_bytes,
+            "setup_seconds": round(found.setup_s, 6),
+            "setup_peak_bytes": found.setup_bytes,
+        }
+    )
+
+
+def _mib(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.0f} MiB"
