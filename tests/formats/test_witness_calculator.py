@@ -176,3 +176,81 @@ def test_without_wasmtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wasmtime", None)
     with pytest.raises(InputError, match=r"pip install 'snarkline\[wasm\]'"):
         WitnessCalculator(COMPARE / "circuit.wasm")
+
+
+FAKE = """(module
+  (import "runtime" "exceptionHandler" (func $fail (param i32)))
+  (import "runtime" "writeBufferMessage" (func $message))
+  (import "runtime" "showSharedRWMemory" (func $show))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "{prime}")
+  (data (i32.const 128) "caf\\c3\\a9\\00\\0a\\00")
+  (global $at (mut i32) (i32.const 128))
+  (func (export "getFieldNumLen32") (result i32) (i32.const {words}))
+  (func (export "getRawPrime") (memory.copy (i32.const 0) (i32.const 64) (i32.const 32)))
+  (func (export "init") (param i32) {init})
+  (func (export "getInputSize") (result i32) (i32.const 0))
+  (func (export "getInputSignalSize") (param i32 i32) (result i32) (i32.const -1))
+  (func (export "writeSharedRWMemory") (param i32 i32)
+    (i32.store (i32.shl (local.get 0) (i32.const 2)) (local.get 1)))
+  (func (export "readSharedRWMemory") (param i32) (result i32) (i32.load (i32.shl (local.get 0) (i32.const 2))))
+  (func (export "setInputSignal") (param i32 i32 i32))
+  (func (export "getWitnessSize") (result i32) (i32.const {size}))
+  (func (export "getWitness") (param i32)
+    (memory.fill (i32.const 0) (i32.const 0) (i32.const 32))
+    (i32.store (i32.const 0) (i32.add (local.get 0) (i32.const {wire0}))))
+  (func (export "getMessageChar") (result i32)
+    (global.set $at (i32.add (global.get $at) (i32.const 1)))
+    (i32.load8_u (i32.sub (global.get $at) (i32.const 1)))))"""
+
+
+def _fake(folder: Path, **parts: Any) -> WitnessCalculator:
+    """A hand-written module: `init` runs the given code, wire i has the value i + wire0."""
+    wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is not installed")
+    prime = "".join(f"\\{byte:02x}" for byte in R["bn254"].to_bytes(32, "little"))
+    text = FAKE.format(**{"prime": prime, "words": 8, "init": "", "size": 3, "wire0": 1, **parts})
+    (folder / "fake.wasm").write_bytes(wasmtime.wat2wasm(text))
+    return WitnessCalculator(folder / "fake.wasm")
+
+
+def test_blocks_of_the_witness(tmp_path: Path) -> None:
+    for size in (1, 2047, 2048, 2049, 5000):
+        assert _fake(tmp_path, size=size).witness({}).values.to_ints() == list(range(1, size + 1))
+
+
+def test_what_the_circuit_logs(tmp_path: Path) -> None:
+    """Words and numbers of one log() are a line."""
+    lines: list[str] = []
+    seven = "(memory.fill (i32.const 0) (i32.const 0) (i32.const 32)) (i32.store (i32.const 0) (i32.const 7))"
+    code = f"(call $message) {seven} (call $show) (call $message)"
+    _fake(tmp_path, init=code).witness({}, log=lines.append)
+    assert lines == ["café 7"]
+
+
+def test_what_a_log_raises_comes_through(tmp_path: Path) -> None:
+    def broken(_: str) -> None:
+        raise BrokenPipeError
+
+    calculator = _fake(tmp_path, init="(call $message) (call $message)")
+    with pytest.raises(BrokenPipeError):
+        calculator.witness({}, log=broken)
+    assert len(calculator.witness({})) == 3
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"prime": "\\07"}, "the scalar field of bn254 or bls12_381, found 0x7"),
+        ({"words": 12}, "a field of 12 words"),
+        ({"size": -1}, "getWitnessSize: expected a size that fits its memory, found 4294967295"),
+        ({"size": 0}, "no wires"),
+        ({"wire0": 2}, "wire 0: expected 1"),
+        ({"init": "unreachable"}, "unreachable"),
+        ({"init": "(call $fail (i32.const 5))"}, "it has not enough memory"),
+        ({"init": "(call $fail (i32.const 77))"}, "fault 77"),
+        ({"init": "(i32.store (i32.const -4) (i32.const 1))"}, "out of bounds"),
+    ],
+)
+def test_modules_that_misbehave(tmp_path: Path, parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _fake(tmp_path, **parts).witness({})
