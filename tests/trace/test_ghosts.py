@@ -302,10 +302,9 @@ def test_a_program_that_vanishes_is_said(tmp_path: Path) -> None:
         find_ghosts([str(tmp_path / "missing.py")])
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="the profile hook of older versions is slower")
 def test_call_heavy_code_is_slowed_down_at_most_three_times(tmp_path: Path) -> None:
     slowdowns = [run(tmp_path, "pass").slowdown for _ in range(3)]
-    assert min(slowdowns) <= 3.0
+    assert min(slowdowns) <= (3.0 if sys.version_info >= (3, 12) else 100.0)  # the profile hook of 3.11 is slower
     assert min(slowdowns) > 0.5
 
 
@@ -327,8 +326,7 @@ extern "C" int driver(void) { return cudaFreeHost(nullptr); }
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("needs a C++ compiler")
+    assert compiler is not None
     folder = tmp_path_factory.mktemp("native")
     source, target = folder / "fill.cpp", folder / "fill.so"
     source.write_text(LIBRARY)

@@ -37,8 +37,7 @@ int work(void) {
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
+    assert compiler is not None
     folder = tmp_path_factory.mktemp("native")
     (folder / "work.c").write_text(LIBRARY)
     command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{INCLUDE}"]
@@ -87,8 +86,7 @@ def test_a_library_that_was_loaded_first_finds_snarkline(library: Path) -> None:
 )
 def test_the_header_compiles(mode: list[str], tmp_path: Path) -> None:
     compiler = shutil.which(mode[0])
-    if compiler is None:
-        pytest.skip("needs a compiler")
+    assert compiler is not None
     source = tmp_path / "source"
     source.write_text('#include <snarkline/trace.h>\nint f(void) { SNL_SPAN("f"); SNL_LAST_STATEMENT(); return 1; }\n')
     command = [compiler, *mode[1:], "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-c", str(source)]
@@ -141,17 +139,18 @@ def test_many_threads_lose_nothing() -> None:
     assert timeline.dropped == 0
 
 
-@pytest.mark.skipif(importlib.util.find_spec("_xxsubinterpreters") is None, reason="the module has another name")
 def test_a_sub_interpreter_is_refused() -> None:
     text = """
-        import _xxsubinterpreters as interpreters
+        try:
+            import _interpreters as interpreters          # 3.13 and later: the error is returned
+        except ImportError:
+            import _xxsubinterpreters as interpreters     # and before: raised
         one = interpreters.create()
         try:
-            interpreters.run_string(one, "import snarkline.trace")
-        except Exception as error:
-            assert "ImportError" in repr(error), error
-        else:
-            raise SystemExit("not refused")
+            error = interpreters.run_string(one, "import snarkline.trace")
+        except Exception as raised:
+            error = raised
+        assert "ImportError" in repr(vars(error) if hasattr(error, "__dict__") else error), error
         """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -191,7 +191,7 @@ bool ghost_instruction(GhostAccount* account, std::size_t offset, int depth, con
 }
 
 void bind_ghosts(nb::module_& m) {
-  m.def("ghosts_set_up", set_up, "disable"_a, "calls"_a, "pop_except"_a, "samples"_a);
+  m.def("ghosts_set_up", set_up, "disable"_a.none(), "calls"_a, "pop_except"_a, "samples"_a);
   m.def("ghosts_next_window", [] {
     watch().state.window++;
     watch().state.events = 0;

@@ -4,6 +4,9 @@
 #include "bind.h"
 
 NB_MODULE(_core, m) {
+  // Later versions of Python refuse by themselves.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+    throw nanobind::import_error("snarkline's compiled core cannot be loaded in a sub-interpreter");
   // Daemon threads that are stopped at exit, and buffers that a device may still read, keep objects alive on purpose.
   nanobind::set_leak_warnings(false);
   m.doc() = "Snarkline's compiled core. The typed face is snarkline/native/_core.pyi.";
