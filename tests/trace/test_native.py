@@ -150,7 +150,7 @@ def test_a_sub_interpreter_is_refused() -> None:
             error = interpreters.run_string(one, "import snarkline.trace")
         except Exception as raised:
             error = raised
-        assert "ImportError" in repr(vars(error) if hasattr(error, "__dict__") else error), error
+        assert "ImportError" in f"{error!r} {error} {getattr(error, '__dict__', '')}", error
         """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

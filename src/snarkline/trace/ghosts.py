@@ -35,7 +35,9 @@ from snarkline.native import core
 
 from .teardown import free_tool
 
-CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_FUNCTION")
+CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX") if sys.version_info >= (3, 12) else ("CALL",)
+"""Instructions whose callee may be C code that goes on for long after a Python function has returned to it."""
+
 WINDOW_S = 0.1
 """Processor time after which functions that went unwatched are looked at again."""
 

@@ -157,6 +157,7 @@ GhostAccount* ghost_account(PyObject* code) {
     slot->places = places_of(c);
     slot->trusts_c = (c->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0 ||
                      PyUnicode_CompareWithASCIIString(c->co_name, "__init__") == 0;
+    slot->destructor = PyUnicode_CompareWithASCIIString(c->co_name, "__del__") == 0;
   }
   seen = {code, slot.get()};
   return slot.get();

@@ -97,7 +97,7 @@ bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, 
   }
   account->calls++;
   if (dying_ && depth <= dying_depth_) dying_ = nullptr;
-  if (!drop_sibling(depth, stack, state)) return false;
+  if (!drop_sibling(account, depth, stack, state)) return false;
   if (idle()) charge_native(account);
   if (account->window != state.window) {
     account->window = state.window;
@@ -122,12 +122,14 @@ bool GhostThread::goes_on(GhostAccount* account, int depth, const void* stack, s
       pending_.pop_back();
     }
   }
-  if (drop_sibling(depth, stack, state) && idle()) charge_native(account);
+  if (drop_sibling(account, depth, stack, state) && idle()) charge_native(account);
   return any;
 }
 
-bool GhostThread::drop_sibling(int depth, const void* stack, const GhostState& state) {
+bool GhostThread::drop_sibling(const GhostAccount* account, int depth, const void* stack, const GhostState& state) {
   if (pending_.empty() || pending_.back().depth > depth) return true;
+  // Python 3.11 destroys the locals of a call from C when its interpreter loop has been left: no deeper stack shows.
+  if (account->destructor) return false;
   if (pending_.back().depth < depth || state.through_c(stack, pending_.back().stack)) return false;
   pending_.pop_back();
   return true;

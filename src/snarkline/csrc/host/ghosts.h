@@ -23,6 +23,7 @@ struct GhostAccount {
   std::int64_t teardown_ns = 0, released_bytes = 0;
   // Generators and constructors are called by C code that does next to nothing afterwards.
   bool trusts_c = false;
+  bool destructor = false;              // __del__
   std::uint32_t quiet = 0, window = 0;  // returns without teardown in this window
   std::vector<std::uint8_t> places;     // of its instructions, by half their offset
 };
@@ -86,7 +87,7 @@ class GhostThread {
   };
 
   // Before code at `depth` acts: drops a call through C that it supersedes. False: it is a destructor in a teardown.
-  bool drop_sibling(int depth, const void* stack, const GhostState& state);
+  bool drop_sibling(const GhostAccount* account, int depth, const void* stack, const GhostState& state);
   bool idle() const { return pending_.empty() && !dying_; }
   void refresh(std::int64_t ticks);
   void close(const Pending& call, std::int64_t ticks, const void* stack, bool by_call, const GhostState& state);
