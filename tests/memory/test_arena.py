@@ -7,11 +7,13 @@ import gc
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from memory_helpers import MIB, minor_faults, resident_bytes, vm_flags
 
+from snarkline.errors import InputError
 from snarkline.memory import Arena, Pages, Release
 from snarkline.memory import pages as pages_module
 from snarkline.native import core
@@ -276,3 +278,24 @@ def test_bad_arguments_are_named(arena: Arena) -> None:
         Arena(pages="1g")
     with pytest.raises(ValueError, match="negative"):
         arena.empty((-1, MIB))
+
+
+@pytest.mark.parametrize("dtype", [object, [("n", np.uint64), ("name", object)]])
+@pytest.mark.parametrize("size", [1, MIB])
+def test_python_objects_are_refused(arena: Arena, dtype: Any, size: int) -> None:
+    for lend in (arena.empty, arena.lease):
+        with pytest.raises(InputError, match=r"dtype .*(object|'O').* holds Python objects"):
+            lend(size, dtype)
+
+
+@pytest.mark.parametrize("shape", [-1, (-4, MIB), (-MIB, -MIB)])
+def test_negative_sizes_are_refused(arena: Arena, shape: Any) -> None:
+    for lend in (arena.empty, arena.lease):
+        with pytest.raises(InputError, match="negative sizes"):
+            lend(shape)
+
+
+def test_an_unknown_policy_is_named_with_the_choices(arena: Arena) -> None:
+    for attempt in (lambda: Arena("foo"), lambda: arena.empty(1 << 20, release="foo")):
+        with pytest.raises(InputError, match=r"sync, clear, .* recycle, found 'foo'"):
+            attempt()

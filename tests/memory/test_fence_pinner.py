@@ -249,3 +249,13 @@ def test_locked_pages() -> None:
 def test_a_refused_lock_names_the_limit() -> None:
     with pytest.raises(OSError, match="RLIMIT_MEMLOCK"):
         PageLocker().pin(1 << 46, 4096)
+
+
+def test_fences_pinners_and_buffers_are_checked_when_given(arena: Arena) -> None:
+    array = arena.empty(MIB)
+    with pytest.raises(InputError, match=r"fence .*done, wait; int lacks done"):
+        arena.keep_until(array, 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="Lease or an array, found bytes"):
+        arena.keep_until(b"", RecordingFence())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"pinner .*pin, unpin, alive; object lacks pin"):
+        Arena(pinner=object())  # type: ignore[arg-type]

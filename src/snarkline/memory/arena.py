@@ -58,7 +58,9 @@ class Arena:
         threads: int | None = None,
         pinner: Pinner | None = None,
     ) -> None:
-        self.release = Release(release)
+        self.release = Release.of(release)
+        if pinner is not None:
+            _check_calls("pinner", pinner, ("pin", "unpin", "alive"))
         self.budget_bytes = budget_bytes
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         if backlog_bytes is None:
@@ -82,13 +84,14 @@ class Arena:
         """An uninitialised C-ordered array. When its last view is dropped the buffer goes the policy's way.
 
         A secret is zeroed before its memory is lent again or returned. Arrays below 64 KiB that are not secret are
-        ordinary NumPy arrays. Raises BudgetError, MemoryError.
+        ordinary NumPy arrays. Raises InputError for a negative size or a dtype of Python objects, BudgetError,
+        MemoryError.
         """
         dtype = np.dtype(dtype)
         n_bytes = _n_bytes(shape, dtype)
         if n_bytes == 0 or (n_bytes < SMALLEST_BYTES and not secret):
             return np.empty(shape, dtype)
-        policy = self.release if release is None else Release(release)
+        policy = self.release if release is None else Release.of(release)
         return np.ndarray(shape, dtype, self._take(n_bytes, policy, secret))
 
     def lease(
@@ -105,15 +108,16 @@ class Arena:
 
         `shared` puts it on a memfd of its own (`Lease.fd`), to be passed to other processes. `registered` makes the
         arena's pinner know its mapping; that excludes policies that give pages back under the mapping.
-        Raises RegistrationError when the pinner refuses.
+        Raises RegistrationError when the pinner refuses, and what `empty` raises.
         """
         dtype = np.dtype(dtype)
-        policy = self.release if release is None else Release(release)
+        n_bytes = max(_n_bytes(shape, dtype), 1)
+        policy = self.release if release is None else Release.of(release)
         if registered and policy.empties_pages:
             raise InputError(f"release policy {policy.value} on registered memory: the device would keep the old pages")
         if registered and (self._registrations is None or shared):
             raise InputError("registered memory needs an arena with a pinner, and cannot be shared")
-        native = self._take(max(_n_bytes(shape, dtype), 1), policy, secret, shared, registered)
+        native = self._take(n_bytes, policy, secret, shared, registered)
         if registered and self._registrations is not None:
             self._registrations.ensure(native)
         return Lease(np.ndarray(shape, dtype, native), policy, self._held)
@@ -122,8 +126,13 @@ class Arena:
         """Keeps the buffer of a lease or array until the device work that reads it is over.
 
         The caller can drop it at once. The arena looks at the fence whenever it is called, and at exit.
+        Raises InputError for what is no buffer or no fence.
         """
-        self._held.add(buffer.array if isinstance(buffer, Lease) else buffer, fence)
+        array = buffer.array if isinstance(buffer, Lease) else buffer
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"a buffer to keep is a Lease or an array, found {type(array).__name__}")
+        _check_calls("fence", fence, ("done", "wait"))
+        self._held.add(array, fence)
 
     def trim(self, keep_bytes: int = 0) -> None:
         """Gives pooled buffers back, the longest idle first, until at most `keep_bytes` are pooled."""
@@ -179,7 +188,19 @@ def _finish(native: core.Arena, held: HeldBuffers, registrations: Registrations 
 
 
 def _n_bytes(shape: Shape, dtype: np.dtype[Any]) -> int:
-    return math.prod(shape if isinstance(shape, tuple) else (shape,)) * dtype.itemsize
+    """Bytes of such an array. References to Python objects over a mapping would crash the interpreter: refused."""
+    if dtype.hasobject:
+        raise InputError(f"an arena lends plain memory, dtype {dtype} holds Python objects")
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    if any(size < 0 for size in sizes):
+        raise InputError(f"an array has no negative sizes, found shape {shape}")
+    return math.prod(sizes) * dtype.itemsize
+
+
+def _check_calls(what: str, value: object, names: tuple[str, ...]) -> None:
+    missing = [name for name in names if not callable(getattr(value, name, None))]
+    if missing:
+        raise InputError(f"a {what} has the methods {', '.join(names)}; {type(value).__name__} lacks {missing[0]}")
 
 
 def _memory_bytes() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from snarkline.errors import InputError
+
 
 class Release(Enum):
     """The ways back. What each becomes where the system lacks a call, and for special buffers: docs/memory.md.
@@ -25,6 +27,15 @@ class Release(Enum):
     MADVISE_FREE = "madvise-free"
     DETACHED = "detached"
     RECYCLE = "recycle"
+
+    @classmethod
+    def of(cls, value: Release | str) -> Release:
+        """The policy, or the one of that value. Raises InputError."""
+        try:
+            return cls(value)
+        except ValueError:
+            choices = ", ".join(policy.value for policy in cls)
+            raise InputError(f"release policy: expected one of {choices}, found {value!r}") from None
 
     @property
     def way(self) -> str:
