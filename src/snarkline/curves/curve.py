@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -38,6 +39,10 @@ class Curve:
     def __repr__(self) -> str:
         return f"<Curve {self.name}>"
 
+    def __reduce__(self) -> tuple[Callable[[str], Curve], tuple[str]]:
+        # Curves are told apart by identity: what is copied or comes from another process holds the same objects.
+        return curve_by_name, (self.name,)
+
     def point_limbs(self, group: Group) -> int:
         """64-bit words of an affine point."""
         return 2 * self.fp_limbs * (1 if group is Group.G1 else 2)
@@ -46,6 +51,11 @@ class Curve:
 BN254 = Curve(**core.curve_facts("bn254"))
 BLS12_381 = Curve(**core.curve_facts("bls12_381"))
 CURVES = {curve.name: curve for curve in (BN254, BLS12_381)}
+
+
+def curve_by_name(name: str) -> Curve:
+    """The curve of that name. Raises KeyError."""
+    return CURVES[name]
 
 
 def curve_by_scalar_modulus(r: int) -> Curve | None:
