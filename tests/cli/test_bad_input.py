@@ -84,3 +84,52 @@ def test_a_full_device_is_an_error(run: Run, bn128: Path, tmp_path: Path) -> Non
     if not os.access("/dev/full", os.W_OK):
         pytest.skip("no /dev/full")
     _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", "-o", "/dev/full")
+
+
+@pytest.mark.parametrize("option", ["-o", "--public", "--trace"])
+@pytest.mark.parametrize("how", ["name", "symlink", "hard link"])
+def test_an_output_never_replaces_an_input(run: Run, bn128: Path, tmp_path: Path, option: str, how: str) -> None:
+    key = tmp_path / "key.zkey"
+    key.write_bytes((bn128 / "circuit.zkey").read_bytes())
+    target = tmp_path / "other.json"
+    if how == "symlink":
+        target.symlink_to(key)
+    elif how == "hard link":
+        target.hardlink_to(key)
+    error = _refused(run, tmp_path, "prove", key, bn128 / "circuit.wtns", option, key if how == "name" else target)
+    assert "no input" in error
+    assert key.read_bytes() == (bn128 / "circuit.zkey").read_bytes()
+
+
+def test_setup_and_export_keep_their_inputs(run: Run, bn128: Path, tmp_path: Path) -> None:
+    for name in ("circuit.r1cs", "circuit.zkey"):
+        (tmp_path / name).write_bytes((bn128 / name).read_bytes())
+    _refused(run, tmp_path, "setup", "circuit.r1cs", "-o", "circuit.r1cs")
+    _refused(run, tmp_path, "export", "circuit.zkey", "--vk", "circuit.zkey")
+    assert (tmp_path / "circuit.r1cs").read_bytes() == (bn128 / "circuit.r1cs").read_bytes()
+
+
+def test_one_path_that_is_not_there_yet_for_two_outputs(run: Run, bn128: Path, tmp_path: Path) -> None:
+    _refused(run, tmp_path, "setup", bn128 / "circuit.r1cs", "-o", "new", "--vk", "new")
+    _refused(run, tmp_path, "export", bn128 / "circuit.zkey", "--vk", "new", "--solidity", "./new")
+    (tmp_path / "link").symlink_to("new")
+    paths = ("-o", "link", "--public", "new")
+    _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", *paths)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
+def test_an_output_that_is_no_file(run: Run, bn128: Path, tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "target"
+    if kind == "pipe":
+        os.mkfifo(target)
+    elif kind == "folder":
+        target.mkdir()
+    else:
+        target.symlink_to(target)
+    error = _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", "-o", target)
+    assert "target: output path" in error
+
+
+def test_a_name_cannot_break_the_line(run: Run, tmp_path: Path) -> None:
+    error = _refused(run, tmp_path, "info", "a\nb\x1b[31m")
+    assert error == "error: a\\nb\\x1b[31m: no such file or directory\n"

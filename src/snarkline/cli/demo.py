@@ -69,9 +69,9 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
             valid = verify(key.verifying_key, proof)
     save_verifying_key(key.verifying_key, folder / "verification_key.json")
     write_text({folder / "proof.json": proof_to_json(proof), folder / "public.json": public_to_json(proof.public)})
-    timeline.save(folder / "timeline.json")
+    timeline.save(folder / "timeline.html")
     report.line(f"  proof {'verified' if valid else 'REFUSED'}\n")
-    report.line(timeline.report())
+    report.line(timeline.report(min_share=0.01))
     report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})
     if not valid:
         raise typer.Exit(1)

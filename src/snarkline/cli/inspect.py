@@ -53,6 +53,12 @@ def info(
     facts = {"kind": found.kind, **found.facts}
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name.replace("_", " "), _text(value))
     report.show(table)
     report.result(facts)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -25,7 +25,7 @@ def setup(
     from snarkline.formats.circom import save_verifying_key
 
     report = Report(as_json=as_json, quiet=quiet)
-    require_writable(output, vk)
+    require_writable(output, vk, inputs=[r1cs])
     started = time.perf_counter()
     with report.working("setting up a development key"):
         key = make_key(load_r1cs(r1cs))
@@ -60,7 +60,7 @@ def export(
     report = Report(as_json=as_json, quiet=quiet)
     if vk is None and solidity is None:
         raise MismatchError("nothing to export: give --vk PATH, --solidity PATH, or both")
-    require_writable(vk, solidity)
+    require_writable(vk, solidity, inputs=[key])
     verifying_key = load_proving_key(key).verifying_key
     files = {}
     if vk is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,7 @@ STANDARD = Path("-")
 """Standard input or output in place of a file."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads; all cores if not given.")]
 
 
@@ -81,24 +83,40 @@ class Report:
                     status.stop()
 
 
-def require_writable(*paths: Path | None) -> None:
-    """Refuse, before any work, outputs that cannot be written or that would overwrite one another."""
+def require_writable(*outputs: Path | None, inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse, before any work, outputs that cannot be written or that would overwrite an input or one another."""
+    from snarkline.errors import FormatError
+
+    seen: set[str] = set()
+    read = [path for path in inputs if path is not None and path != STANDARD]
+    for path in outputs:
+        if path is None:
+            continue
+        target = "-" if path == STANDARD else os.path.realpath(path)
+        if target in seen and not Path(target).is_char_device():
+            raise FormatError(path, "output path", "a path for each output", "the same path twice")
+        seen.add(target)
+        if path == STANDARD:
+            continue
+        _require_file(path, target)
+        for source in read:
+            if os.path.realpath(source) == target or (path.exists() and source.exists() and path.samefile(source)):
+                raise FormatError(path, "output path", "a path that is no input", f"the input {source}")
+
+
+def _require_file(path: Path, target: str) -> None:
     from snarkline.errors import FormatError
     from snarkline.formats.atomic import check_writable
 
-    seen: set[Path] = set()
-    for path in paths:
-        if path is None:
-            continue
-        if path == STANDARD:
-            if STANDARD in seen:
-                raise FormatError("-", "output path", "one output on standard output", "two")
-            seen.add(STANDARD)
-            continue
-        check_writable(path)
-        if path.is_file() and path.resolve() in seen:
-            raise FormatError(path, "output path", "a path for each output", "the same path twice")
-        seen.add(path.resolve())
+    try:
+        if Path(target).is_symlink():
+            raise FormatError(path, "output path", "a file", "a link that leads nowhere but to itself")
+        mode = Path(target).stat().st_mode if Path(target).exists() else stat.S_IFREG
+        if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+            raise FormatError(path, "output path", "a file", "a folder" if stat.S_ISDIR(mode) else "a special file")
+        check_writable(target)
+    except OSError as error:
+        raise FormatError(path, "output path", "a file that can be written", error.strerror or error) from None
 
 
 @contextmanager
@@ -137,19 +155,24 @@ def write_text(files: Mapping[Path, str]) -> None:
 
 def fail(error: BaseException) -> int:
     """Print what went wrong, in one line where it is the input's fault; the exit code."""
-    from snarkline.errors import InputError, SnarklineError
+    from snarkline.errors import BudgetError, InputError, SnarklineError
 
-    if isinstance(error, InputError | OSError | MemoryError) or (
-        isinstance(error, SnarklineError) and type(error).__name__ == "BudgetError"
-    ):
-        text = str(error) or type(error).__name__
-        typer.echo(f"error: {text}", err=True)
+    if isinstance(error, InputError | BudgetError | OSError | MemoryError):
+        typer.echo(f"error: {_one_line(error)}", err=True)
         return 2
     if isinstance(error, SnarklineError):
-        typer.echo(f"internal error: {error}", err=True)
+        typer.echo(f"internal error: {_one_line(error)}", err=True)
         return 3
     import traceback
 
     traceback.print_exception(error)
     typer.echo("internal error: this is a fault in snarkline; the lines above say where", err=True)
     return 3
+
+
+def _one_line(error: BaseException) -> str:
+    """The text of an error. What a file or a path put into it cannot break the line or command the terminal."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        text = f"{error.filename}: {error.strerror.lower()}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -81,7 +81,7 @@ def prove(
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output, public))
     _require_one_witness(witness, wasm, input_)
-    require_writable(output, public, trace)
+    require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
     with Timeline() as timeline, report.working("proving"), span("snarkline prove"):
         with span("load"):
             proving_key = load_proving_key(key, strict=strict)

@@ -27,7 +27,7 @@ def witness(
     from snarkline.formats.circom import calculate_witness, write_witness
 
     report = Report(as_json=as_json, quiet=quiet, outputs=[output])
-    require_writable(output)
+    require_writable(output, inputs=[wasm, input_])
     started = time.perf_counter()
     with report.working("calculating"):
         values = calculate_witness(wasm, input_bytes(input_), log=None if quiet else log_line)

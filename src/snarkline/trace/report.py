@@ -38,9 +38,9 @@ class Row:
     mark: str = ""
 
 
-def rows(timeline: Timeline) -> list[Row]:
-    """The lines of the report, parents before children."""
-    return _Rows(timeline).rows
+def rows(timeline: Timeline, min_share: float = 0.0) -> list[Row]:
+    """The lines of the report, parents before children; those under `min_share` of the whole time are left out."""
+    return [row for row in _Rows(timeline).rows if row.seconds >= min_share * timeline.wall_s]
 
 
 class _Rows:
@@ -149,9 +149,9 @@ def evidence_note(e: Evidence) -> str:
     return ", ".join(parts)
 
 
-def render(timeline: Timeline) -> str:
+def render(timeline: Timeline, min_share: float = 0.0) -> str:
     """The report as plain text."""
-    lines = rows(timeline)
+    lines = rows(timeline, min_share)
     width = max(len(r.name) + 2 * r.depth for r in lines) + 2
     text = []
     for r in lines:

@@ -140,11 +140,14 @@ class Timeline:
                 found.setdefault(s.parent if s.parent in known else self.root.id, []).append(s)
         return found
 
-    def report(self) -> str:
-        """The spans as a table, children below their parents, with teardown, gaps and their likely causes."""
+    def report(self, min_share: float = 0.0) -> str:
+        """The spans as a table, children below their parents, with teardown, gaps and their likely causes.
+
+        Lines under `min_share` of the whole time are left out.
+        """
         from .report import render
 
-        return render(self)
+        return render(self, min_share)
 
     def to_json(self) -> dict[str, Any]:
         """The timeline as JSON-ready values; `from_json` reads them back."""
