@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 
 
+def printable(text: str) -> str:
+    """The text with an escape in place of each character that a terminal would act on; names in files are anybody's."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class SnarklineError(Exception):
     """Base of every error that the package raises on purpose."""
 
@@ -31,7 +36,7 @@ class FormatError(InputError):
         self.expected = expected
         self.found = found
         name = self.path if self.path is not None else "input"
-        super().__init__(f"{name}: {where}: expected {expected}, found {found}")
+        super().__init__(printable(f"{name}: {where}: expected {expected}, found {found}"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.path, self.where, self.expected, self.found)
@@ -51,9 +56,9 @@ class UnsatisfiedError(InputError):
         self.constraint = constraint
         self.detail = detail
         if constraint is None:
-            super().__init__(f"the witness does not satisfy the circuit; {detail}")
+            super().__init__(printable(f"the witness does not satisfy the circuit; {detail}"))
         else:
-            super().__init__(f"the witness does not satisfy constraint {constraint}: {detail}")
+            super().__init__(printable(f"the witness does not satisfy constraint {constraint}: {detail}"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.constraint, self.detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from raw_files import NAMES, Q, R, vector
 from snarkline.curves.curve import BLS12_381, BN254, CURVES
 from snarkline.errors import FormatError, MismatchError, SecurityWarning
 from snarkline.formats.circom import (
+    load_symbols,
     load_verifying_key,
     proof_from_json,
     proof_to_calldata,
@@ -290,3 +292,60 @@ def test_calldata_by_hand() -> None:
     assert [int(v, 16) for v in data[2]] == [int(v) for v in PROOF["pi_c"][:2]]
     assert [int(v, 16) for v in data[3]] == [int(v) for v in json.loads(text(BN, "public.json"))]
     assert all(len(v) == 66 for v in [*data[0], *data[2], *data[3]])
+
+
+@pytest.mark.parametrize("item", ["{}", "[]", "1", '"1"', "[{}]"])
+@pytest.mark.parametrize("n_bytes", [6_000_000, 60_000_000])
+def test_millions_of_values_are_refused_at_once(item: str, n_bytes: int, tmp_path: Path) -> None:
+    document = f"[{f'{item},' * (n_bytes // (len(item) + 1))}0]"
+    path = write(tmp_path, document)
+    start = time.process_time()
+    for source in (document, path):
+        for read in (proof_from_json, lambda source: public_from_json(source, BN254)):
+            with pytest.raises(FormatError, match=r"bytes|commas and opening brackets"):
+                read(source)
+    with pytest.raises(FormatError):
+        load_verifying_key(path)
+    assert time.process_time() - start < 4
+
+
+def test_the_sizes_of_documents_are_bounded() -> None:
+    proof = text(BN, "proof.json")
+    room = (64 << 10) - len(proof)
+    assert proof_from_json(proof + " " * room) == proof_from_json(proof)
+    with pytest.raises(FormatError, match="at most 65536 bytes, found 65537"):
+        proof_from_json(proof + " " * (room + 1))
+    many = public_to_json([R["bn254"] - 1] * 100_000)
+    assert len(public_from_json(many, BN254)) == 100_000
+    with pytest.raises(FormatError, match="at most 16777216 bytes"):
+        public_from_json(" " * (16 << 20) + "[]", BN254)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "x"
+    if kind != "device":
+        (os.mkfifo if kind == "pipe" else os.mkdir)(path)
+    proof = text(BN, "proof.json")
+    for read in (
+        lambda: proof_from_json(path),
+        lambda: proof_from_json(proof, path),
+        lambda: public_from_json(path, BN254),
+        lambda: load_verifying_key(path),
+        lambda: load_symbols(path),
+    ):
+        with pytest.raises(FormatError, match="expected a regular file") as caught:
+            read()
+        assert caught.value.path == str(path)
+
+
+def test_names_reach_a_terminal_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb\x1b[2J\u202e.json"
+    path.write_text(json.dumps({"\x1b]0;x\x07\r\n": 1, "é": 2}))
+    with pytest.raises(FormatError) as caught:
+        proof_from_json(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert r"a\nb\x1b[2J\u202e.json" in message and r"\x1b]0;x\x07\r\n, é" in message
+    assert caught.value.path == str(path), "the attribute is the path itself"

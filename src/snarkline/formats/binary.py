@@ -143,11 +143,9 @@ class MappedFile:
 
 def map_file(path: str | os.PathLike[str]) -> MappedFile:
     """Maps a file. Raises OSError, and FormatError for what is not a regular file."""
-    descriptor = _open(path)
+    descriptor = open_regular(path)
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise FormatError(path, "file", "a regular file", "a device, pipe or folder")
         data = np.empty(0, dtype=np.uint8)
         if status.st_size > 0:
             data = np.frombuffer(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ), dtype=np.uint8)
@@ -166,6 +164,15 @@ def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
         return os.read(descriptor, n) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """A descriptor for reading a regular file. Raises OSError, and FormatError at once for anything else."""
+    descriptor = _open(path)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FormatError(path, "file", "a regular file", "a device, pipe or folder")
+    return descriptor
 
 
 def _open(path: str | os.PathLike[str]) -> int:

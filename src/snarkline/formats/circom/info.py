@@ -11,7 +11,7 @@ from snarkline.errors import FormatError
 from snarkline.formats.binary import Container, describe_magic, first_bytes, open_container
 from snarkline.formats.circom import r1cs, wtns, zkey
 from snarkline.formats.circom.fields import read_scalar_field
-from snarkline.formats.circom.strict_json import Node, parse
+from snarkline.formats.circom.strict_json import KEY, Node, parse
 from snarkline.formats.circom.sym import load_symbols
 
 Fact = str | int | bool
@@ -95,7 +95,7 @@ def _key(container: Container) -> dict[str, Fact]:
 
 
 def _of_json(path: str | os.PathLike[str]) -> FileInfo:
-    document = parse(Path(path))
+    document = parse(Path(path), KEY)
     n_bytes = Path(path).stat().st_size
     if isinstance(document.value, list):
         return FileInfo(os.fspath(path), "public inputs", n_bytes, {"public inputs": len(document.value)})

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from snarkline.formats.circom.strict_json import Node, Source, parse
+from snarkline.formats.circom.strict_json import INPUTS, Node, Source, parse
 
 Inputs = str | bytes | os.PathLike[str] | Mapping[str, Any]
 
@@ -49,7 +49,7 @@ def value_modulo(node: Node, r: int) -> int:
 
 
 def _document(source: Source) -> Node:
-    return parse(source, integer=str, fraction=_refuse_fraction)
+    return parse(source, INPUTS, integer=str, fraction=_refuse_fraction)
 
 
 def _refuse_fraction(_: str) -> NoReturn:

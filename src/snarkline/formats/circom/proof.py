@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from snarkline.curves.curve import BN254, Curve, Group
 from snarkline.errors import MismatchError
-from snarkline.formats.circom.strict_json import WRITTEN_NAMES, Source, dump, parse, point_to_json
+from snarkline.formats.circom.strict_json import PROOF, PUBLIC, WRITTEN_NAMES, Source, dump, parse, point_to_json
 from snarkline.groth16.keys import Proof
 
 
@@ -30,7 +30,7 @@ def public_to_json(public: Sequence[int]) -> str:
 
 def public_from_json(source: Source, curve: Curve) -> tuple[int, ...]:
     """Public inputs, each below r, from the text of a public.json (or the file, for a path object)."""
-    return tuple(item.decimal(curve.r, "the modulus r") for item in parse(source).items())
+    return tuple(item.decimal(curve.r, "the modulus r") for item in parse(source, PUBLIC).items())
 
 
 def proof_from_json(source: Source, public: Source | Sequence[int] = (), *, curve: Curve | None = None) -> Proof:
@@ -39,7 +39,7 @@ def proof_from_json(source: Source, public: Source | Sequence[int] = (), *, curv
     A path object stands for the file. `curve` is what the proof must belong to, and is needed for a proof that does
     not name its curve (rapidsnark's). Points must be of order r and not infinity. Raises OSError and FormatError.
     """
-    document = parse(source)
+    document = parse(source, PROOF)
     document.get("protocol").text("groth16")
     if curve is None or "curve" in document.value:
         node = document.get("curve")

@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from snarkline.curves.curve import BLS12_381, BN254, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
+from snarkline.formats.binary import open_regular
 from snarkline.formats.circom.points import check_point, point_from_coordinates
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}
 WRITTEN_NAMES = {"bn254": "bn128", "bls12_381": "bls12381"}
-MAX_BYTES = 1 << 28
 MAX_DIGITS = 120  # the largest coordinate, of 381 bits, has 115
 SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How large a document may be: its bytes, and its commas and opening brackets, which bound the values in it."""
+
+    n_bytes: int
+    n_values: int
+
+
+PROOF = Limit(64 << 10, 1 << 10)  # one has 1 KiB
+PUBLIC = Limit(16 << 20, 1 << 20)  # 200 000 of the largest public inputs
+KEY = Limit(64 << 20, 1 << 21)  # 500 000 points
+INPUTS = Limit(256 << 20, 1 << 24)
 
 Source = str | bytes | os.PathLike[str]
 
@@ -108,7 +120,11 @@ class Node:
 
 
 def parse(
-    source: Source, *, integer: Callable[[str], Any] | None = None, fraction: Callable[[str], Any] | None = None
+    source: Source,
+    limit: Limit,
+    *,
+    integer: Callable[[str], Any] | None = None,
+    fraction: Callable[[str], Any] | None = None,
 ) -> Node:
     """A document from its text, or from a file if `source` is a path object. Raises OSError and FormatError.
 
@@ -118,12 +134,16 @@ def parse(
     path = None
     if isinstance(source, os.PathLike):
         path = os.fspath(source)
-        source = _read(path)
-    if len(source) > MAX_BYTES:
-        raise FormatError(path, "size", f"at most {MAX_BYTES} bytes", len(source))
+        source = _read(path, limit)
+    if len(source) > limit.n_bytes:
+        raise FormatError(path, "size", f"at most {limit.n_bytes} bytes", len(source))
     try:
+        text = source if isinstance(source, str) else source.decode()
+        n_values = sum(text.count(mark) for mark in ",[{")
+        if n_values > limit.n_values:
+            raise ValueError(f"{n_values} commas and opening brackets, more than {limit.n_values}")
         value = json.loads(
-            source if isinstance(source, str) else source.decode(),
+            text,
             object_pairs_hook=_object,
             parse_int=integer or _integer,
             parse_float=fraction or _refuse,
@@ -136,12 +156,12 @@ def parse(
     return Node(path, "$", value)
 
 
-def _read(path: str) -> bytes:
-    with Path(path).open("rb") as stream:
-        status = os.fstat(stream.fileno())
-        if stat.S_ISREG(status.st_mode) and status.st_size > MAX_BYTES:
-            raise FormatError(path, "size", f"at most {MAX_BYTES} bytes", status.st_size)
-        return stream.read(MAX_BYTES + 1)
+def _read(path: str, limit: Limit) -> bytes:
+    with os.fdopen(open_regular(path), "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > limit.n_bytes:
+            raise FormatError(path, "size", f"at most {limit.n_bytes} bytes", size)
+        return stream.read(limit.n_bytes + 1)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

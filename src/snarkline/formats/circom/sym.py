@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from snarkline.errors import FormatError
+from snarkline.formats.binary import open_regular
 
 MAX_LINE = 1 << 16
 
@@ -17,7 +17,7 @@ def load_symbols(path: str | os.PathLike[str]) -> dict[int, str]:
     FormatError.
     """
     names: dict[int, str] = {}
-    with Path(path).open(encoding="utf-8", errors="replace") as stream:
+    with os.fdopen(open_regular(path), encoding="utf-8", errors="replace") as stream:
         number = 0
         while line := stream.readline(MAX_LINE):
             number += 1

@@ -12,7 +12,7 @@ from snarkline.curves.vector import limbs_to_ints
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import first_bytes, open_container
 from snarkline.formats.circom import _native, zkey
-from snarkline.formats.circom.strict_json import WRITTEN_NAMES, dump, parse, point_to_json
+from snarkline.formats.circom.strict_json import KEY, WRITTEN_NAMES, dump, parse, point_to_json
 from snarkline.groth16.keys import VerifyingKey
 
 # Members of verification_key.json that hold one point each.
@@ -40,7 +40,7 @@ def _from_zkey(path: str | os.PathLike[str]) -> VerifyingKey:
 
 
 def _from_json(path: Path) -> VerifyingKey:
-    document = parse(path)
+    document = parse(path, KEY)
     document.get("protocol").text("groth16")
     curve = document.get("curve").curve()
     n_public = document.get("nPublic").count()
