@@ -197,3 +197,22 @@ def test_the_array_of_values_is_kept_once(tmp_path: Path) -> None:
     assert m.a.coefficients is m.b.coefficients is m.c.coefficients
     assert all(np.all(x.column < r1cs.n_wires) for x in (m.a, m.b, m.c))
     assert r1cs.curve is CURVES["bn254"]
+
+
+@pytest.mark.parametrize("n_wires", [2**27, 2**32 - 1, 10 + 2**20])
+def test_wires_that_nothing_accounts_for_are_refused(n_wires: int, tmp_path: Path) -> None:
+    """Memory of a setup follows from the number of wires, which the header of a file of 300 bytes can choose."""
+    raw = r1cs_file("bn254", 5, 1, 1, ROWS, labels=False)
+    header = patched(raw[1], 36, struct.pack("<I", n_wires))
+    error = refused(raw.with_section(1, header), tmp_path)
+    n_terms = sum(len(terms) for row in ROWS for terms in row)
+    assert error.where == "section 1 (header): number of wires"
+    assert error.found == n_wires
+    assert str(1 + n_terms + 2**20) in str(error.expected)
+
+
+def test_wires_that_no_constraint_mentions_are_legal(tmp_path: Path) -> None:
+    n_terms = sum(len(terms) for row in ROWS for terms in row)
+    for n_wires, labels in ((1 + n_terms + 2**20, False), (3 * 2**19, True)):
+        raw = r1cs_file("bn254", n_wires, 1, 1, ROWS, labels=labels)
+        assert load(raw, tmp_path).n_wires == n_wires

@@ -27,6 +27,8 @@ from snarkline.trace import span
 VERSION = 1
 TERM_BYTES = 36
 COMBINATIONS = "ABC"
+UNMENTIONED_WIRES = 1 << 20
+"""How many wires a circuit may have that nothing in its file accounts for: memory follows from the number of wires."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +61,30 @@ def _read(container: Container, header: Header) -> CircomR1CS:
     labels = container.find(3)
     if labels is not None and labels.size != 8 * header.n_wires:
         raise container.size_error(labels, "labels of wires", f"8 bytes for each of {header.n_wires} wires")
+    matrices = _read_constraints(container, header)
+    if labels is None:
+        _check_wires(container, header, matrices)
     return CircomR1CS(
         curve=header.curve,
         n_wires=header.n_wires,
         n_public=header.n_outputs + header.n_public_inputs,
         n_outputs=header.n_outputs,
-        matrices=_read_constraints(container, header),
+        matrices=matrices,
         n_private_inputs=header.n_private_inputs,
         n_labels=header.n_labels,
         layout=tuple(s.id for s in container.sections),
         kept={s.id: container.content(s) for s in container.sections if s.id > 2},
     )
+
+
+def _check_wires(container: Container, header: Header, matrices: Matrices) -> None:
+    """Refuses wires out of proportion to a file that has no labels, which are 8 bytes for each."""
+    assert matrices.c is not None
+    n_entries = matrices.a.n_entries + matrices.b.n_entries + matrices.c.n_entries
+    bound = 1 + n_entries + UNMENTIONED_WIRES
+    if header.n_wires > bound:
+        expected = f"at most {bound} ({n_entries} terms and 2^20 more), as no section 3 labels the wires"
+        raise FormatError(container.path, "section 1 (header): number of wires", expected, header.n_wires)
 
 
 @dataclass(frozen=True)
