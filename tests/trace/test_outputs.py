@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -121,6 +123,117 @@ def test_truncated_and_mutated_files_never_crash(timeline: Timeline, tmp_path: P
         path.write_text(text)
         with pytest.raises(FormatError):
             Timeline.load(path)
+
+
+def plain_timeline() -> dict[str, Any]:
+    """A root, two spans below one another, and one sample of each sort."""
+
+    def one(ident: int, parent: int, kind: str, name: str) -> dict[str, Any]:
+        moments = {"begin": [ident * 10], "end": [1000 - ident * 10]}
+        return {"id": ident, "parent": parent, "kind": kind, "name": name, "thread": 7, **moments}
+
+    return {
+        "format": "snarkline-timeline-1",
+        "name": "plain",
+        "threads": {"7": "main"},
+        "dropped": 0,
+        "spans": [one(1, 0, "timeline", "plain"), one(2, 1, "python", "outer"), one(3, 2, "native", "inner")],
+        "counters": [[5, None, 0, 0], [50, 4096, 1, 2]],
+        "waits": [[6, 7, -1, -1, -1]],
+        "releases": [[8, 9, 7, "munmap", 4096]],
+    }
+
+
+def test_a_file_by_hand_is_read() -> None:
+    found = Timeline.from_json(plain_timeline())
+    assert [(row.name, row.depth) for row in rows(found) if row.kind == "span"] == [
+        ("plain", 0),
+        ("outer", 1),
+        ("inner", 2),
+    ]
+
+
+@pytest.mark.parametrize("parents", [(3, 2), (2, 2), (1, 3)])
+def test_parents_in_a_cycle_are_refused(parents: tuple[int, int]) -> None:
+    data = plain_timeline()
+    data["spans"][1]["parent"], data["spans"][2]["parent"] = parents
+    with pytest.raises(FormatError, match="cycle"):
+        Timeline.from_json(data)
+
+
+@pytest.mark.parametrize("idents", [(2, 2), (0, 3), (1, 3), (-4, 3)])
+def test_ids_are_unique_and_positive(idents: tuple[int, int]) -> None:
+    data = plain_timeline()
+    data["spans"][1]["id"], data["spans"][2]["id"] = idents
+    with pytest.raises(FormatError, match="unique and positive"):
+        Timeline.from_json(data)
+
+
+def test_spans_as_deep_as_a_file_may_have_them() -> None:
+    data, below = plain_timeline(), plain_timeline()["spans"][2]
+    data["spans"] += [{**below, "id": i, "parent": i - 1} for i in range(4, 501)]
+    random.Random(5).shuffle(data["spans"])
+    assert Timeline.from_json(data).report()
+    data["spans"].append({**below, "id": 501, "parent": 500})
+    with pytest.raises(FormatError, match="500 levels"):
+        Timeline.from_json(data)
+
+
+WRONG: dict[str, list[Any]] = {
+    "id": [True, 1.5, "2", None, [], 2**70],
+    "parent": [True, "1", None, 1.0],
+    "thread": [True, "x", {}],
+    "name": [1, None, []],
+    "kind": ["ghost", 1, None, []],
+    "begin": [[], [True], ["1"], 5, [1] * 11, [10**400]],
+    "last": [None, [1.5]],
+    "bytes": ["many", True, 1.5, []],
+    "items": ["many"],
+    "rss_end": ["much"],
+    "error": [1],
+    "lane": [5],
+    "attributes": [[], 1, {"a": [1]}],
+    "unknown": [1],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(f, v) for f, values in WRONG.items() for v in values])
+def test_fields_of_another_type_are_refused(field: str, value: Any) -> None:
+    data = plain_timeline()
+    data["spans"][1][field] = value
+    with pytest.raises(FormatError):
+        Timeline.from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", 1),
+        ("threads", []),
+        ("threads", {"x": "main"}),
+        ("threads", {"7": 1}),
+        ("dropped", None),
+        ("spans", {}),
+        ("spans", [1]),
+        ("counters", [[1, "2", 3, 4]]),
+        ("counters", [[1, 2, 3]]),
+        ("counters", [["1", 2, 3, 4]]),
+        ("waits", [[1, 2, 3, 4, None]]),
+        ("releases", [[1, 2, 3, 4, 5]]),
+        ("releases", [[1, "2", 3, "free", 5]]),
+        ("releases", [5]),
+    ],
+)
+def test_parts_of_another_type_are_refused(field: str, value: Any) -> None:
+    with pytest.raises(FormatError):
+        Timeline.from_json({**plain_timeline(), field: value})
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "7" * 10_000, '{"a":' * 200_000])
+def test_deep_and_endless_json_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(FormatError, match=r"bad\.json"):
+        Timeline.load(tmp_path / "bad.json")
 
 
 def test_changes_pair_lines_by_their_names() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 KINDS = ("python", "native", "timeline", "device")
+
+MAX_DEPTH = 500
+"""Levels of spans that a file may have: whoever goes through them recurs."""
 
 
 class Moment(NamedTuple):
@@ -132,9 +137,16 @@ class Span:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Span:
-        """Raises TypeError or ValueError for data that `to_json` did not make."""
+        """Raises LookupError, TypeError or ValueError for data that `to_json` did not make."""
         moments: dict[str, Any] = {k: Moment(*numbers(data[k])) for k in ("begin", "end", "last") if k in data}
         numbers([data["id"], data["parent"], data["thread"]])
+        numbers([data[k] for k in ("rss_last", "rss_end", "bytes", "items") if k in data])
+        texts([data["name"], *(data[k] for k in ("error", "lane") if k in data)])
+        if data["kind"] not in KINDS:
+            raise ValueError(f"expected a kind of {', '.join(KINDS)}, found {data['kind']!r}")
+        attributes = data.get("attributes", {})
+        if not isinstance(attributes, dict) or any(isinstance(v, dict | list) for v in attributes.values()):
+            raise ValueError("expected attributes that are plain values")
         return cls(**{**data, **moments})
 
 
@@ -174,9 +186,36 @@ class WaitSample(NamedTuple):
 
 def numbers(values: Any) -> list[int]:
     """The values, if they are a list of whole numbers; else raises ValueError."""
-    if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
-        raise ValueError(f"expected whole numbers, found {values!r}")
+    if not isinstance(values, list) or not all(type(v) is int and abs(v) < 1 << 64 for v in values):
+        raise ValueError(f"expected whole numbers of 64 bits, found {reprlib.repr(values)}")
     return values
+
+
+def texts(values: Any) -> list[str]:
+    """The values, if they are a list of strings; else raises ValueError."""
+    if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
+        raise ValueError(f"expected texts, found {reprlib.repr(values)}")
+    return values
+
+
+def check_tree(spans: Sequence[Span]) -> None:
+    """Raises ValueError unless ids are unique and every chain of parents ends, within `MAX_DEPTH` levels."""
+    parents = {s.id: s.parent for s in spans}
+    if len(parents) != len(spans) or min(parents, default=1) < 1:
+        raise ValueError("expected ids that are unique and positive")
+    depths: dict[int, int] = {}
+    for ident in parents:
+        chain: list[int] = []
+        while ident in parents and ident not in depths and len(chain) <= MAX_DEPTH:
+            chain.append(ident)
+            ident = parents[ident]
+        depth = depths.get(ident, 0)
+        if depth + len(chain) > MAX_DEPTH:
+            raise ValueError(
+                f"expected at most {MAX_DEPTH} levels of spans, found more above span {chain[0]}, or a cycle"
+            )
+        for above, member in enumerate(reversed(chain), 1):
+            depths[member] = depth + above
 
 
 def _plain(value: Any) -> Any:

@@ -60,7 +60,7 @@ def _lane_names(timeline: Timeline) -> list[dict[str, Any]]:
 
 def _tid(lane: str) -> int:
     """Threads keep their id; a device gets a number beyond all threads'."""
-    return int(lane) if lane.isdigit() else (1 << 30) + crc32(lane.encode()) % (1 << 20)
+    return int(lane) if lane.isdecimal() and len(lane) < 20 else (1 << 30) + crc32(lane.encode()) % (1 << 20)
 
 
 def _slice(s: Span, lane: str, name: str, begin_ns: int, end_ns: int, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from snarkline.errors import FormatError
 from snarkline.native import core
 
 from .device import resolve_device_spans
-from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample, numbers
+from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample, check_tree, numbers, texts
 from .teardown import BOUNDARY, code_of
 
 FORMAT = "snarkline-timeline-1"
@@ -169,13 +169,14 @@ class Timeline:
         if found != FORMAT:
             raise FormatError(path, "format", FORMAT, found)
         try:
-            timeline = cls(data["name"])
-            timeline.threads = {int(k): v for k, v in data["threads"].items()}
-            timeline.dropped = data["dropped"]
+            timeline = cls(*texts([data["name"]]))
+            timeline.threads = dict(zip(map(int, data["threads"]), texts(list(data["threads"].values())), strict=True))
+            (timeline.dropped,) = numbers([data["dropped"]])
             timeline.spans = [Span.from_json(s) for s in data["spans"]]
-            timeline.counters = [CounterSample(c[0], c[1], *numbers(c[2:])) for c in data["counters"]]
+            check_tree(timeline.spans)
+            timeline.counters = [_counter(*c) for c in data["counters"]]
             timeline.waits = [WaitSample(*numbers(w)) for w in data["waits"]]
-            timeline.releases = [Release(*r) for r in data["releases"]]
+            timeline.releases = [_release(*r) for r in data["releases"]]
             assert timeline.root
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise FormatError(path, "timeline", FORMAT, f"{type(error).__name__}: {error}") from error
@@ -201,6 +202,17 @@ class Timeline:
         """Reads what `save` wrote as JSON. Raises FormatError for anything else."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # bytes that are no text, no JSON, endless numbers, deep nesting
             raise FormatError(path, "text", "JSON", str(error)) from error
         return cls.from_json(data, path)
+
+
+def _counter(ns: Any, rss: Any, live: Any, pending: Any) -> CounterSample:
+    numbers([ns, live, pending, *([] if rss is None else [rss])])
+    return CounterSample(ns, rss, live, pending)
+
+
+def _release(begin_ns: Any, end_ns: Any, thread: Any, kind: Any, n_bytes: Any) -> Release:
+    numbers([begin_ns, end_ns, thread, n_bytes])
+    texts([kind])
+    return Release(begin_ns, end_ns, thread, kind, n_bytes)
