@@ -11,7 +11,7 @@ import pytest
 from raw_files import MULTIPLIERS, R, Raw, patched, r1cs_rows, vector, witness_file, witness_values
 
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
-from snarkline.errors import FormatError
+from snarkline.errors import FormatError, InputError
 from snarkline.formats.circom import load_witness, save_witness
 
 
@@ -130,3 +130,10 @@ def test_headers_that_do_not_fit_are_refused(offset: int, new: bytes, where: str
         load_witness(raw.with_section(1, patched(raw[1], offset, new)).join())
     assert where in caught.value.where
     assert caught.value.path is None
+
+
+@pytest.mark.parametrize("source", [[1, 2], 5, None, (b"wtns",), 1.5])
+def test_sources_of_another_type_are_refused(source: Any) -> None:
+    for curve in (None, BN254):
+        with pytest.raises(InputError, match=rf"a path, .* found {type(source).__name__}$"):
+            load_witness(source, curve)

@@ -12,7 +12,7 @@ import numpy as np
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
-from snarkline.errors import FormatError
+from snarkline.errors import FormatError, InputError
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import Buffer, Outgoing, open_container, write_container
 from snarkline.formats.circom import _native
@@ -29,9 +29,12 @@ def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = 
 
     An array of values has dtype uint64 and shape (n, 4), canonical, and needs `curve`. The values are copied into
     memory of the witness's own, which is wiped when it is given back. With `curve`, a file of another curve is
-    refused. Raises OSError, and FormatError where a value is not below r (the wire is named, the value is not shown)
-    or wire 0 is not 1.
+    refused. Raises OSError, InputError for a source of another type, and FormatError where a value is not below r
+    (the wire is named, the value is not shown) or wire 0 is not 1.
     """
+    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview, np.ndarray)):
+        accepted = "a path, the bytes of a .wtns file, or an array of uint64 values of shape (n, 4)"
+        raise InputError(f"a witness comes from {accepted}; found {type(source).__name__}")
     if isinstance(source, np.ndarray) and source.dtype != np.uint8:
         if curve is None or source.dtype != np.uint64 or source.ndim != 2 or source.shape[1] != curve.fr_limbs:
             found = f"{source.dtype} {source.shape}" + (" without a curve" if curve is None else "")
