@@ -99,6 +99,10 @@ class DeviceError(SnarklineError):
     """A GPU that is not there, cannot be used, or failed."""
 
 
+class MissingLibraryError(DeviceError, InputError):
+    """The library that drives a GPU is not installed: what was asked for cannot be had, no device failed."""
+
+
 class InternalError(SnarklineError):
     """A result that failed its own check. Nothing was handed out."""
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from snarkline.backend.cuda.device import Array
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
 from snarkline.curves.curve import CURVES
-from snarkline.errors import BudgetError, DeviceError
+from snarkline.errors import BudgetError, DeviceError, MissingLibraryError
 from snarkline.trace import DeviceClock
 
 
@@ -21,7 +21,7 @@ class CupyDevice:
     """A `Device` on the GPU number `ordinal`.
 
     `memory_limit` bounds the memory pool, in bytes. Kernels that the cache folder lacks are compiled by `workers`
-    threads. Raises DeviceError where there is no CuPy, no driver or no such GPU.
+    threads. Raises DeviceError where there is no driver or no such GPU, and MissingLibraryError without CuPy.
     """
 
     def __init__(
@@ -40,7 +40,8 @@ class CupyDevice:
             self.architecture = self._device.compute_capability
             properties = cupy.cuda.runtime.getDeviceProperties(ordinal)
         except ImportError as error:
-            raise DeviceError(f"CuPy, which drives the GPU, is not installed: {error}") from None
+            hint = "pip install 'snarkline[cuda13]'"
+            raise MissingLibraryError(f"CuPy, which drives the GPU, is not installed: {hint} ({error})") from None
         except Exception as error:
             raise DeviceError(f"GPU {ordinal} cannot be used: {error}") from None
         self._cupy = cupy
