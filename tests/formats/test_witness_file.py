@@ -11,8 +11,9 @@ import pytest
 from raw_files import MULTIPLIERS, R, Raw, patched, r1cs_rows, vector, witness_file, witness_values
 
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
-from snarkline.errors import FormatError, InputError
+from snarkline.errors import FormatError, InputError, MismatchError
 from snarkline.formats.circom import load_witness, save_witness
+from snarkline.r1cs.check import check_witness
 
 
 @pytest.mark.parametrize("name", MULTIPLIERS)
@@ -137,3 +138,17 @@ def test_sources_of_another_type_are_refused(source: Any) -> None:
     for curve in (None, BN254):
         with pytest.raises(InputError, match=rf"a path, .* found {type(source).__name__}$"):
             load_witness(source, curve)
+
+
+def test_a_witness_that_does_not_fit_is_named_by_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "w\n.wtns"
+    path.write_bytes(vector(MULTIPLIERS[0], "circuit.wtns"))
+    witness = load_witness(path)
+    n, shown = len(witness), str(path).replace("\n", "\\n")
+    with pytest.raises(MismatchError) as caught:
+        check_witness(witness, BN254, n + 1)
+    assert str(caught.value) == f"{shown}: the witness has {n} values, the circuit has {n + 1} wires"
+    with pytest.raises(MismatchError, match=r"\.wtns: the witness is over bn254, the circuit over bls12_381"):
+        check_witness(witness, BLS12_381, n)
+    with pytest.raises(MismatchError, match=rf"^the witness has {n} values"):
+        check_witness(load_witness(path.read_bytes()), BN254, n + 1)

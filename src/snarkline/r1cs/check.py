@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, Limbs, limbs_to_ints
-from snarkline.errors import FormatError, MismatchError, UnsatisfiedError
+from snarkline.errors import FormatError, MismatchError, UnsatisfiedError, printable
 from snarkline.memory import Arena
 from snarkline.native import core, usable_threads
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
@@ -45,18 +45,21 @@ def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int 
     Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
     a wire 0 that is not 1. Values are secret and not shown.
     """
+    name = "the witness" if witness.source is None else printable(f"{witness.source}: the witness")
     if witness.curve is not curve:
-        raise MismatchError(f"the witness is over {witness.curve.name}, the circuit over {curve.name}")
+        raise MismatchError(f"{name} is over {witness.curve.name}, the circuit over {curve.name}")
     values = witness.values
     if len(values) != n_wires:
-        raise MismatchError(f"the witness has {len(values)} values, the circuit has {n_wires} wires")
+        raise MismatchError(f"{name} has {len(values)} values, the circuit has {n_wires} wires")
     if values.form is not Form.CANONICAL:
-        raise MismatchError(f"the witness is in {values.form.value} form, expected canonical form")
+        raise MismatchError(f"{name} is in {values.form.value} form, expected canonical form")
     index = core.Executor(threads or usable_threads()).first_not_below_modulus(curve.name, "fr", values.limbs)
     if index >= 0:
-        raise FormatError(None, f"witness value {index}", "a value below the scalar field's modulus", "one above")
+        raise FormatError(
+            witness.source, f"witness value {index}", "a value below the scalar field's modulus", "one above"
+        )
     if limbs_to_ints(values.limbs[:1]) != [1]:
-        raise FormatError(None, "witness value 0", "the constant 1", "another value")
+        raise FormatError(witness.source, "witness value 0", "the constant 1", "another value")
 
 
 def first_violation(

@@ -13,6 +13,8 @@ class Witness:
     """The values of all wires in canonical form; wire 0 is 1. Secret: its values are never logged or shown."""
 
     values: FrVector
+    source: str | None = None
+    """The file that the values come from, for messages."""
 
     @property
     def curve(self) -> Curve:

@@ -77,4 +77,4 @@ def _checked(path: str | None, wire: str, curve: Curve, values: Limbs) -> Witnes
         raise FormatError(path, f"{wire} {bad}", "a value below the modulus r", "a larger one")
     if own[0].tolist() != [1, 0, 0, 0]:
         raise FormatError(path, f"{wire} 0", 1, "another value")
-    return Witness(FrVector(curve, own, Form.CANONICAL))
+    return Witness(FrVector(curve, own, Form.CANONICAL), path)
