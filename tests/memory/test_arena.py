@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from memory_helpers import MIB, minor_faults, resident_bytes, vm_flags
 
-from snarkline.errors import InputError
+from snarkline.errors import BudgetError, InputError
 from snarkline.memory import Arena, Pages, Release
 from snarkline.memory import pages as pages_module
 from snarkline.native import core
@@ -293,6 +293,24 @@ def test_negative_sizes_are_refused(arena: Arena, shape: Any) -> None:
     for lend in (arena.empty, arena.lease):
         with pytest.raises(InputError, match="negative sizes"):
             lend(shape)
+
+
+@pytest.mark.parametrize("shape", [3.5, "x", [MIB], (MIB, None)])
+def test_shapes_of_another_type_are_refused(arena: Arena, shape: Any) -> None:
+    for lend in (arena.empty, arena.lease):
+        with pytest.raises(InputError, match="whole number or a tuple"):
+            lend(shape)
+
+
+def test_sizes_of_numpy_do_not_wrap_around(arena: Arena) -> None:
+    """2^33 * 2^31 is 0 in 64 bits."""
+    with pytest.raises(BudgetError, match=str(1 << 67)):
+        arena.empty((np.int64(1 << 33), np.int64(1 << 31)))
+
+
+def test_unknown_pages_are_named_with_the_choices() -> None:
+    with pytest.raises(InputError, match="auto, 4k, found 'foo'"):
+        Arena(pages="foo")
 
 
 def test_an_unknown_policy_is_named_with_the_choices(arena: Arena) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import operator
 import os
 import weakref
 from types import TracebackType
@@ -66,7 +67,7 @@ class Arena:
         if backlog_bytes is None:
             backlog_bytes = _memory_bytes() // 8 if budget_bytes is None else budget_bytes // 4
         self._budget = Budget(UNLIMITED if budget_bytes is None else budget_bytes, backlog_bytes, deadline_s)
-        huge = Pages(pages) is Pages.AUTO and huge_pages_granted()
+        huge = Pages.of(pages) is Pages.AUTO and huge_pages_granted()
         self.native = core.Arena.create(self._budget.n_bytes, backlog_bytes, idle_s, huge)
         self._held = HeldBuffers()
         self._registrations = None if pinner is None else Registrations(self.native, pinner)
@@ -84,7 +85,7 @@ class Arena:
         """An uninitialised C-ordered array. When its last view is dropped the buffer goes the policy's way.
 
         A secret is zeroed before its memory is lent again or returned. Arrays below 64 KiB that are not secret are
-        ordinary NumPy arrays. Raises InputError for a negative size or a dtype of Python objects, BudgetError,
+        ordinary NumPy arrays. Raises InputError for a shape that is none or a dtype of Python objects, BudgetError,
         MemoryError.
         """
         dtype = np.dtype(dtype)
@@ -191,7 +192,10 @@ def _n_bytes(shape: Shape, dtype: np.dtype[Any]) -> int:
     """Bytes of such an array. References to Python objects over a mapping would crash the interpreter: refused."""
     if dtype.hasobject:
         raise InputError(f"an arena lends plain memory, dtype {dtype} holds Python objects")
-    sizes = shape if isinstance(shape, tuple) else (shape,)
+    try:  # as Python's integers, which do not wrap around
+        sizes = [operator.index(size) for size in (shape if isinstance(shape, tuple) else (shape,))]
+    except TypeError:
+        raise InputError(f"a shape is a whole number or a tuple of them, found {shape!r}") from None
     if any(size < 0 for size in sizes):
         raise InputError(f"an array has no negative sizes, found shape {shape}")
     return math.prod(sizes) * dtype.itemsize

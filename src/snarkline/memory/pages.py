@@ -7,6 +7,8 @@ import warnings
 from enum import Enum
 from pathlib import Path
 
+from snarkline.errors import InputError
+
 _SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
@@ -15,6 +17,15 @@ class Pages(Enum):
 
     AUTO = "auto"
     SMALL = "4k"
+
+    @classmethod
+    def of(cls, value: Pages | str) -> Pages:
+        """The member, or the one of that value. Raises InputError."""
+        try:
+            return cls(value)
+        except ValueError:
+            choices = ", ".join(pages.value for pages in cls)
+            raise InputError(f"pages: expected one of {choices}, found {value!r}") from None
 
 
 @functools.cache
