@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from snarkline.curves.curve import CURVES, Curve
-from snarkline.formats.circom import load_verifying_key, load_witness, proof_from_json
+from snarkline.errors import FormatError
+from snarkline.formats.circom import load_proving_key, load_r1cs, load_verifying_key, load_witness, proof_from_json
 from snarkline.groth16.keys import Proof, VerifyingKey
+from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "circom"
@@ -53,3 +55,19 @@ def test_witnesses_survive_a_pickle(name: str) -> None:
 def test_another_process_verifies() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.starmap(verify, [key_and_proof(name) for name in MULTIPLIERS]) == [True, True]
+
+
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+@pytest.mark.parametrize("name", MULTIPLIERS)
+def test_copies_of_keys_and_circuits_prove_without_their_files(name: str, tmp_path: Path) -> None:
+    for file in ("circuit.zkey", "circuit.r1cs", "circuit.wtns"):
+        (tmp_path / file).write_bytes((VECTORS / name / file).read_bytes())
+    key, r1cs = load_proving_key(tmp_path / "circuit.zkey"), load_r1cs(tmp_path / "circuit.r1cs")
+    witness = load_witness(tmp_path / "circuit.wtns")
+    far_key, far_r1cs, far_witness = pickle.loads(pickle.dumps((key, r1cs, witness)))
+    with (tmp_path / "circuit.zkey").open("ab") as stream:
+        stream.write(b"x")
+    with pytest.raises(FormatError, match="written to since"):
+        copy.copy(key).check_source()
+    with Prover(far_key, r1cs=far_r1cs, threads=1) as prover:
+        assert verify(key.verifying_key, prover.prove(far_witness))

@@ -15,7 +15,7 @@ import mmap
 import os
 import stat
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -139,6 +139,14 @@ class MappedFile:
         """Whether the file was written to or cut since it was mapped."""
         status = os.fstat(self._descriptor)
         return (status.st_size, status.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        # Arrays leave the mapping when they are pickled: their copies have no source that could change under them.
+        return _no_source, ()
+
+
+def _no_source() -> None:
+    return None
 
 
 def map_file(path: str | os.PathLike[str]) -> MappedFile:
