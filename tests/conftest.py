@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parent
 SNARKJS = TESTS / "node" / "node_modules" / "snarkjs" / "cli.js"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts() -> Iterator[None]:
+    """SIGINT as a terminal's program has it: a worker of pytest-xdist ignores it, and so would its children."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def require_writable(*outputs: Path | None, inputs: Sequence[Path | None] = ()) 
             continue
         target = "-" if path == STANDARD else os.path.realpath(path)
         if target in seen and not Path(target).is_char_device():
-            raise FormatError(path, "output path", "a path for each output", "the same path twice")
+            raise FormatError(named(path), "output path", "a path for each output", "the same path twice")
         seen.add(target)
         if path == STANDARD:
             continue
