@@ -45,6 +45,9 @@ LEAST_S = 0.002
 LEAST_SHARE = 0.0005
 """A ghost costs at least 2 ms, and at least this share of the program's time."""
 
+LEAST_CALL_S = 2e-6
+"""And this much a call: below it lie the hooks themselves, when other processes want the processor."""
+
 NOISE_NS = 5_000_000
 """An interruption of the watched program is shorter than this."""
 
@@ -217,14 +220,13 @@ def find_ghosts(
         data = json.loads(results.read_text(encoding="utf-8"))
     ghosts = [Ghost(**g) for g in data["ghosts"]]
     least = max(LEAST_S, LEAST_SHARE * data["wall_s"])
-    return Found([g for g in ghosts if g.teardown_s >= least], status, data["wall_s"], data["slowdown"])
+    found = [g for g in ghosts if g.teardown_s >= max(least, g.calls * LEAST_CALL_S)]
+    return Found(found, status, data["wall_s"], data["slowdown"])
 
 
 def shim_path() -> str:
     """The release shim's file. Raises InputError where the package was built without it."""
-    from snarkline import native
-
-    path = Path(native.__file__ or "").with_name("_core_preload.so")
+    path = Path(core.__file__ or "").with_name("_core_preload.so")
     if not path.is_file():
         raise InputError(f"{path}: expected the release shim, found no such file")
     return str(path)

@@ -15,13 +15,12 @@ from snarkline.trace import Timeline
 STAGES = {"check witness", "check constraints", "evaluate", "quotient", "commit", "assemble", "self-check"}
 
 
-@pytest.mark.parametrize("log_n", [12, pytest.param(16, marks=pytest.mark.slow)])
-def test_named_spans_own_the_proof(log_n: int) -> None:
-    r1cs, witness = chain(BN254, (1 << log_n) - 2)
+def test_named_spans_own_the_proof() -> None:
+    r1cs, witness = chain(BN254, (1 << 16) - 2)
     key = quiet_setup(r1cs)
     owned = []
     with Prover(key, r1cs=r1cs) as prover:
-        for _ in range(3):
+        for _ in range(5):
             with Timeline() as timeline:
                 prover.prove(witness)
             (root,) = (s for s in timeline.spans if s.name == "prove")
@@ -29,7 +28,7 @@ def test_named_spans_own_the_proof(log_n: int) -> None:
             assert {s.name for s in stages} == STAGES
             assert {"msm a b1 b2", "msm l", "msm h"} <= {s.name for s in timeline.spans}
             owned.append(sum(s.wall_s for s in stages) / root.wall_s)
-    assert max(owned) >= 0.99  # the best of three: another process may take the processor between two stages
+    assert max(owned) >= 0.99  # the best of five: another process may take the processor between two stages
 
 
 def test_later_proofs_map_nothing() -> None:
