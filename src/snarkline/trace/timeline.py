@@ -11,12 +11,14 @@ from typing import Any
 
 from snarkline.errors import FormatError
 from snarkline.native import core
+from snarkline.text import check_depth
 
 from .device import resolve_device_spans
 from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample, check_tree, numbers, texts
 from .teardown import BOUNDARY, code_of
 
 FORMAT = "snarkline-timeline-1"
+MAX_DEPTH = 64  # a file of ours nests four deep, attributes apart
 
 
 class Timeline:
@@ -201,7 +203,9 @@ class Timeline:
     def load(cls, path: str | Path) -> Timeline:
         """Reads what `save` wrote as JSON. Raises FormatError for anything else."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            text = Path(path).read_text(encoding="utf-8")
+            check_depth(text, MAX_DEPTH)
+            data = json.loads(text)
         except (ValueError, RecursionError) as error:  # bytes that are no text, no JSON, endless numbers, deep nesting
             raise FormatError(path, "text", "JSON", str(error)) from error
         return cls.from_json(data, path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -18,13 +17,13 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
 from snarkline.formats.binary import open_regular
 from snarkline.formats.circom.points import check_point, point_from_coordinates
+from snarkline.text import check_depth
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}
 WRITTEN_NAMES = {"bn254": "bn128", "bls12_381": "bls12381"}
 MAX_DIGITS = 120  # the largest coordinate, of 381 bits, has 115
 MAX_DEPTH = 64  # a verifying key nests four deep; circom's input arrays as deep as their signals have dimensions
 SHOWN = 60
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]')
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ def parse(
         n_values = sum(text.count(mark) for mark in ",[{")
         if n_values > limit.n_values:
             raise ValueError(f"{n_values} commas and opening brackets, more than {limit.n_values}")
-        if _depth(text) > MAX_DEPTH:
-            raise ValueError(f"brackets nested deeper than {MAX_DEPTH}")
+        check_depth(text, MAX_DEPTH)
         value = json.loads(
             text,
             object_pairs_hook=_object,
@@ -159,21 +157,6 @@ def parse(
             path, "JSON", "a well-formed document", _shorten(str(error)) or "bytes that are none"
         ) from None
     return Node(path, "$", value)
-
-
-def _depth(text: str) -> int:
-    """How deep brackets nest, strings apart: the parser of some Pythons overflows the stack before it counts."""
-    depth = deepest = 0
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return 0
-    for match in _BRACKETS.finditer(text):
-        mark = match[0]
-        if mark in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif mark in "]}":
-            depth -= 1
-    return deepest
 
 
 def _read(path: str, limit: Limit) -> bytes:
