@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+from snarkline.threads import usable_threads
 
 
 def estimate(
@@ -17,7 +18,6 @@ def estimate(
     quiet: QuietOption = False,
 ) -> None:
     """Estimate the time and memory of a proof and of a setup on this machine, from a second of measuring."""
-    import os
     import resource
 
     from snarkline.backend import open_backend
@@ -28,7 +28,7 @@ def estimate(
 
     report = Report(as_json=as_json, quiet=quiet)
     shape = read_shape(file)
-    n_threads = threads if threads is not None else len(os.sched_getaffinity(0))
+    n_threads = threads if threads is not None else usable_threads()
     with Arena() as arena, report.working("measuring"):
         backend = open_backend("cpu", n_threads, arena)
         rates = measure(backend, shape.curve)

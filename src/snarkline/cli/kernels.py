@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
 from snarkline.cli.output import JsonOption, QuietOption, Report
+from snarkline.threads import usable_threads
 
 app = typer.Typer(name="kernels", help="The compiled GPU kernels that are kept on disk.", no_args_is_help=True)
 
@@ -33,7 +33,7 @@ def build(
     built = KernelCache(default_cache_folder()).build(
         modules,
         target,
-        workers=len(os.sched_getaffinity(0)),
+        workers=usable_threads(),
         progress=lambda done, total, name: report.line(f"{done:2} of {total}: {name}"),
     )
     wall = time.perf_counter() - begin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS, bind_public
 from snarkline.r1cs.witness import Witness
+from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 
@@ -53,7 +53,7 @@ class Prover:
         else:
             raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
         self.key, self.r1cs = key, r1cs
-        self.threads = threads if threads is not None else len(os.sched_getaffinity(0))
+        self.threads = threads if threads is not None else usable_threads()
         self.arena = Arena(release)
         self._backend = open_backend(backend, self.threads, self.arena)
         self._lock = threading.Lock()

@@ -6,7 +6,6 @@ end of A that bind the public wires.
 
 from __future__ import annotations
 
-import os
 import warnings
 from contextlib import closing
 
@@ -20,6 +19,7 @@ from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_
 from snarkline.groth16.toxic import ToxicWaste
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
+from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 WARNING = (
@@ -44,7 +44,7 @@ def setup(
     domain, shift = odd_coset_domain(r1cs.curve, max(1, (r1cs.n_constraints + r1cs.n_public).bit_length()))
     fixed = toxic_waste_for_tests
     waste = ToxicWaste.draw(domain) if fixed is None else ToxicWaste(domain, *fixed)
-    threads = threads if threads is not None else len(os.sched_getaffinity(0))
+    threads = threads if threads is not None else usable_threads()
     try:
         with closing(Arena()) as arena, closing(open_backend(backend, threads, arena)) as opened, span("setup"):
             return _make_key(opened, r1cs, domain, shift, waste)

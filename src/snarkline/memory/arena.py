@@ -22,6 +22,7 @@ from snarkline.memory.pinner import Pinner, Registrations
 from snarkline.memory.policy import Release
 from snarkline.memory.stats import ArenaStats
 from snarkline.native import core
+from snarkline.threads import usable_threads
 
 # Smaller arrays are NumPy's own: a mapping for each would cost more than it saves.
 SMALLEST_BYTES = 64 << 10
@@ -63,7 +64,7 @@ class Arena:
         if pinner is not None:
             _check_calls("pinner", pinner, ("pin", "unpin", "alive"))
         self.budget_bytes = budget_bytes
-        self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
+        self._threads = usable_threads() if threads is None else threads
         if backlog_bytes is None:
             backlog_bytes = _memory_bytes() // 8 if budget_bytes is None else budget_bytes // 4
         self._budget = Budget(UNLIMITED if budget_bytes is None else budget_bytes, backlog_bytes, deadline_s)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 from snarkline.memory.arena import Arena
 from snarkline.memory.policy import Release
 from snarkline.native import core
+from snarkline.threads import usable_threads
 
 
 @contextlib.contextmanager
@@ -26,7 +26,7 @@ def numpy_arrays(
     """
     policy = Release(release)
     arena = arena or Arena(policy)
-    threads = len(os.sched_getaffinity(0))
+    threads = usable_threads()
     handler = core.numpy_handler(arena.native, policy.way, max(threshold_bytes, 1), threads)
     before = core.set_numpy_handler(_api(), handler)
     try:

@@ -10,9 +10,10 @@ from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, Limbs, limbs_to_ints
 from snarkline.errors import FormatError, MismatchError, UnsatisfiedError, printable
 from snarkline.memory import Arena
-from snarkline.native import core, usable_threads
+from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
 from snarkline.r1cs.witness import Witness
+from snarkline.threads import usable_threads
 
 BLOCK_ROWS = 1 << 15
 """Constraints that are evaluated together: three vectors of 1 MiB, which stay in the second-level cache."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from snarkline.backend.cuda.device import Array
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
 from snarkline.curves.curve import CURVES
 from snarkline.errors import BudgetError, DeviceError, MissingLibraryError
+from snarkline.threads import usable_threads
 from snarkline.trace import DeviceClock
 
 
@@ -53,7 +53,7 @@ class CupyDevice:
             self._pool.set_limit(size=memory_limit)
         self._limit = memory_limit
         self._cache = KernelCache(cache_folder)
-        self._workers = workers if workers is not None else len(os.sched_getaffinity(0))
+        self._workers = workers if workers is not None else usable_threads()
         self._progress = progress
         self._modules: dict[Module, Any] = {}
         self._functions: dict[tuple[Module, str], Any] = {}

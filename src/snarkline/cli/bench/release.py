@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
+from snarkline.threads import usable_threads
 
 if TYPE_CHECKING:
     from snarkline.memory.experiment import Fit, Row
@@ -49,7 +50,7 @@ def release(
     report = Report(as_json=as_json, quiet=quiet)
     n_bytes = _n_bytes(gib)
     experiment.require_memory(n_bytes)
-    n_threads = threads or len(os.sched_getaffinity(0))
+    n_threads = threads or usable_threads()
     chosen = _chosen(policies, SWEPT if sweep else POLICIES)
     base = experiment.Run("sync", "both", pages.value, n_bytes, n_threads, work, window_s=window)
     if sweep:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,12 +13,7 @@ from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.errors import FormatError
 from snarkline.memory import Arena, Release
 from snarkline.native import core
-
-
-@functools.cache
-def usable_threads() -> int:
-    """Threads for decoding and checking: the processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+from snarkline.threads import usable_threads
 
 
 @functools.cache

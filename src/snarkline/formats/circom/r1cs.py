@@ -22,6 +22,7 @@ from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 VERSION = 1
@@ -126,7 +127,7 @@ def _read_constraints(container: Container, header: Header) -> Matrices:
     _raise_fault(container, section.offset, core.scan_constraints(data, *starts))
     outs = [(s, arena.empty(int(s[-1]), np.uint32), arena.empty(int(s[-1]), np.uint32)) for s in starts]
     with _native.steady(container.path):
-        values, fault = core.gather_constraints(_native.usable_threads(), data, header.n_wires, *outs)
+        values, fault = core.gather_constraints(usable_threads(), data, header.n_wires, *outs)
     _raise_fault(container, section.offset, fault, header.n_wires)
     bad = _native.first_not_below(header.curve, values)
     if bad is not None:

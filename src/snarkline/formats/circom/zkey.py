@@ -31,6 +31,7 @@ from snarkline.formats.circom.points import bytes_per_point, check_point, check_
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
+from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 VERSION = 1
@@ -212,7 +213,7 @@ def _read_matrices(container: Container, header: Header) -> Matrices:
     if section.size != 4 + n * COEFFICIENT.itemsize:
         raise container.size_error(section, "coefficients", f"4 + {n} coefficients of {COEFFICIENT.itemsize} bytes")
     records = container.content(section)[4:]
-    threads, wires = _native.usable_threads(), header.n_wires
+    threads, wires = usable_threads(), header.n_wires
     n_a, n_b, rows, in_order, fault, index, found = core.scan_coefficients(threads, records, header.domain_size, wires)
     if fault:
         expected = {"matrix": "0 or 1", "row": f"below {header.domain_size}", "column": f"below {wires}"}[fault]
