@@ -16,9 +16,9 @@ import numpy as np
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, limbs_to_ints
 from snarkline.errors import FormatError
+from snarkline.formats import _native
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import Bytes, Container, Cursor, Outgoing, open_container, write_container
-from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix

@@ -16,7 +16,7 @@ from snarkline.curves.curve import BLS12_381, BN254, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
 from snarkline.formats.binary import open_regular
-from snarkline.formats.circom.points import check_point, point_from_coordinates
+from snarkline.formats.points import check_point, point_from_coordinates
 from snarkline.text import check_depth
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}

@@ -9,9 +9,10 @@ from typing import Any
 from snarkline.curves.curve import Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import limbs_to_ints
+from snarkline.formats import _native
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import first_bytes, open_container
-from snarkline.formats.circom import _native, zkey
+from snarkline.formats.circom import zkey
 from snarkline.formats.circom.strict_json import KEY, WRITTEN_NAMES, dump, parse, point_to_json
 from snarkline.groth16.keys import VerifyingKey
 

@@ -26,8 +26,8 @@ import numpy as np
 from snarkline.curves.curve import Curve, curve_by_scalar_modulus
 from snarkline.curves.vector import Limbs, ints_to_limbs
 from snarkline.errors import FormatError, InputError
+from snarkline.formats import _native
 from snarkline.formats.binary import map_file
-from snarkline.formats.circom import _native
 from snarkline.formats.circom.inputs import Inputs, read_inputs, value_modulo
 from snarkline.formats.circom.strict_json import Node
 from snarkline.formats.circom.wtns import load_witness

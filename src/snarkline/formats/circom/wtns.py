@@ -13,9 +13,9 @@ import numpy as np
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.errors import FormatError, InputError
+from snarkline.formats import _native
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import Buffer, Outgoing, open_container, write_container
-from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import span

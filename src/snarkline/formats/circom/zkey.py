@@ -24,10 +24,10 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, limbs_to_ints
 from snarkline.errors import FormatError, SecurityWarning
+from snarkline.formats import _native
 from snarkline.formats.binary import Bytes, Container, MappedFile, Section, open_container
-from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import read_curve_fields
-from snarkline.formats.circom.points import bytes_per_point, check_point, check_points, to_points
+from snarkline.formats.points import bytes_per_point, check_point, check_points, to_points
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix

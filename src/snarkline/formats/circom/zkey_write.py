@@ -9,9 +9,9 @@ import numpy as np
 
 from snarkline.curves.point import PointTable
 from snarkline.errors import MismatchError
+from snarkline.formats import _native
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import Bytes, Outgoing, write_container
-from snarkline.formats.circom import _native
 from snarkline.formats.circom.fields import write_prime
 from snarkline.formats.circom.zkey import COEFFICIENT, GROTH16, HEADER_POINTS, VERSION, CircomProvingKey
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, odd_coset_domain

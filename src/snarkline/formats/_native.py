@@ -1,4 +1,4 @@
-"""The compiled core as the readers of circom's files use it."""
+"""The compiled core as the readers of files use it."""
 
 from __future__ import annotations
 

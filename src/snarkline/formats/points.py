@@ -10,7 +10,7 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Coordinate, Point, PointTable
 from snarkline.curves.vector import limbs_to_ints
 from snarkline.errors import FormatError
-from snarkline.formats.circom import _native
+from snarkline.formats import _native
 
 
 def bytes_per_point(curve: Curve, group: Group) -> int:
