@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.vector import Limbs, ints_to_limbs, limbs_to_ints
+from snarkline.trace import span
 
 Coordinate = int | tuple[int, int]
 
@@ -67,7 +68,8 @@ class PointTable:
     def from_points(cls, curve: Curve, group: Group, points: Iterable[Point]) -> PointTable:
         n = curve.fp_limbs
         radix = 1 << (64 * n)
-        flat = ints_to_limbs((c * radix % curve.q for p in points for c in p.coordinates()), n)
+        with span("points.encode"):
+            flat = ints_to_limbs((c * radix % curve.q for p in points for c in p.coordinates()), n)
         return cls(curve, group, flat.reshape(-1, curve.point_limbs(group)))
 
     def point(self, i: int) -> Point:

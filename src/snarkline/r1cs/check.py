@@ -84,9 +84,8 @@ def first_violation(
         for out, matrix in zip(block, (a, b, c), strict=True):
             _multiply_rows(executor, out, matrix, start, stop, witness)
         executor.mul_sub(r1cs.curve.name, block[0], *block)
-        violated = block[0].any(axis=1)
-        if violated.any():
-            return _violation((a, b, c), start + int(violated.argmax()), witness)
+        if block[0].any():
+            return _violation((a, b, c), start + int(block[0].any(axis=1).argmax()), witness)
     return None
 
 

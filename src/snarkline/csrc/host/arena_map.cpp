@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "span.h"
+
 namespace snarkline {
 
 namespace {
@@ -74,6 +76,7 @@ void unmap_piece(const Mapping& mapping, std::size_t begin, std::size_t bytes) n
 }
 
 void touch_pages(const Exec& exec, const Mapping& mapping, std::size_t bytes) {
+  SNL_SPAN("arena.first_touch");
   const std::size_t n = (bytes + kTouchPiece - 1) / kTouchPiece;
   parallel(exec, n, [&](std::size_t i) {
     std::byte* begin = mapping.data + i * kTouchPiece;

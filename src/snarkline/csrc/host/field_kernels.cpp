@@ -2,6 +2,7 @@
 #include "../common/curves.h"
 #include "batch_affine.h"
 #include "kernels.h"
+#include "span.h"
 
 #include <vector>
 
@@ -22,6 +23,7 @@ const F* elements(const u64* limbs) {
 
 template <class F>
 void from_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
+  SNL_SPAN("field.from_canonical");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
     for (usize i = begin; i < end; i++) elements<F>(out)[i] = F::from_canonical(elements<F>(in)[i].v);
   });
@@ -29,6 +31,7 @@ void from_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
 
 template <class F>
 void to_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
+  SNL_SPAN("field.to_canonical");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
     for (usize i = begin; i < end; i++) elements<F>(out)[i].v = elements<F>(in)[i].to_canonical();
   });
@@ -36,6 +39,7 @@ void to_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
 
 template <class F>
 usize first_not_below_modulus(const u64* in, usize n, const Exec& exec) {
+  SNL_SPAN("field.range");
   return first_index(exec, n, 8 * grain, [=](usize begin, usize end) {
     for (usize i = begin; i < end; i++) {
       if (!less(elements<F>(in)[i].v, F::modulus)) return i;
@@ -55,6 +59,7 @@ void pointwise(u64* out, const u64* a, const u64* b, usize b_stride, usize n, co
 
 template <class F>
 void pointwise(Op op, u64* out, const u64* a, const u64* b, usize b_stride, usize n, const Exec& exec) {
+  SNL_SPAN("field.pointwise");
   // A lone right operand may lie inside `out`, so it is copied.
   const F lone = b_stride == 0 && n > 0 ? *elements<F>(b) : F::zero();
   if (b_stride == 0) b = lone.v.limb;
@@ -70,6 +75,7 @@ void pointwise(Op op, u64* out, const u64* a, const u64* b, usize b_stride, usiz
 
 template <class F>
 void mul_sub(u64* out, const u64* a, const u64* b, const u64* c, usize n, const Exec& exec) {
+  SNL_SPAN("field.mul_sub");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
     for (usize i = begin; i < end; i++) {
       elements<F>(out)[i] = elements<F>(a)[i] * elements<F>(b)[i] - elements<F>(c)[i];
@@ -79,6 +85,7 @@ void mul_sub(u64* out, const u64* a, const u64* b, const u64* c, usize n, const 
 
 template <class F>
 void batch_inverse(u64* a, usize n, const Exec& exec) {
+  SNL_SPAN("field.inverse");
   parallel_ranges(exec, n, grain / 4, [=](usize begin, usize end) {
     std::vector<F> scratch(end - begin);
     invert_batch(elements<F>(a) + begin, scratch.data(), end - begin);
@@ -87,6 +94,7 @@ void batch_inverse(u64* a, usize n, const Exec& exec) {
 
 template <class F>
 void powers(u64* out, const u64* first, const u64* ratio, usize n, const Exec& exec) {
+  SNL_SPAN("field.powers");
   const F f = *elements<F>(first), r = *elements<F>(ratio);
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
     F x = f * r.pow(Int<1>{{begin}});

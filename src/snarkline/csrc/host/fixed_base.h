@@ -7,6 +7,7 @@
 
 #include "batch_affine.h"
 #include "exec.h"
+#include "span.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -19,6 +20,7 @@ class BaseTable {
  public:
   BaseTable(const Affine<F>& base, int width, const Exec& exec)
       : width(width), windows(scalar_bits / width + 1), half(usize{1} << (width - 1)), entries_(windows * half) {
+    SNL_SPAN("fixed_base.table");
     first_column(base);
     for (usize known = 1; known < half; known *= 2) {
       // Entries 1 ... known are there: entry known + i is entry known plus entry i.
@@ -102,10 +104,12 @@ void fixed_base(u64* out, const u64* base, const u64* scalars, usize n, const Ex
   auto* o = reinterpret_cast<Affine<F>*>(out);
   constexpr usize few = 32;  // below, a table costs more than it saves
   if (n < few) {
+    SNL_SPAN("fixed_base.multiples");
     return parallel(exec, n, [&](usize i) { o[i] = multiply(b, s[i]).to_affine(); });
   }
   constexpr usize batch = 1024;  // an inversion is about 500 products
   const BaseTable<F> table(b, fixed_base_width(n), exec);
+  SNL_SPAN("fixed_base.multiples");
   parallel(exec, (n + batch - 1) / batch, [&](usize task) {
     const usize begin = task * batch;
     fixed_base_batch(o + begin, table, s + begin, std::min(batch, n - begin));

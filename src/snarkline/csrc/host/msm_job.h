@@ -55,13 +55,17 @@ class JobSum {
   // Adds the windows of a group to the result. Groups come from the highest to the lowest.
   void add(const WindowGroup& group, const SortedEntries& sorted) {
     fill_buckets(group, sorted);
+    SNL_SPAN("msm.reduce");
     const std::vector<Xyzz<G>> sums = window_sums(group);
     for (usize w = group.last; w-- > group.first;) {
       for (int i = 0; i < group.all.windows[w].width; i++) result_ = result_.dbl();
       result_.add(sums[w - group.first]);
     }
   }
-  Affine<G> result() const { return result_.to_affine(); }
+  Affine<G> result() const {
+    SNL_SPAN("msm.normalise");
+    return result_.to_affine();
+  }
 
  private:
   using Scratch = KeyedSums<C>;
@@ -75,6 +79,7 @@ class JobSum {
   };
 
   void find_finite(usize n) {
+    SNL_SPAN("msm.infinity");
     finite_.assign((n + 63) / 64, 0);
     std::atomic<bool> all{true};
     parallel_ranges(exec_, finite_.size(), 64, [&](usize begin, usize end) {
@@ -93,6 +98,7 @@ class JobSum {
   // Buckets, as rows in the lanes' form. A partition with many entries is summed up in pieces, each into a slot of its
   // own, and then the pieces' sums by bucket.
   void fill_buckets(const WindowGroup& group, const SortedEntries& sorted) {
+    SNL_SPAN("msm.buckets");
     struct Task {
       usize partition, piece, slot;
     };
@@ -107,17 +113,13 @@ class JobSum {
       }
     }
     buckets_.reset(new u64[n_slots * slot_limbs]);
-    {
-      SNL_SPAN("msm.buckets");
-      parallel(exec_, tasks.size(), [&](usize i) {
-        const Task& t = tasks[i];
-        const usize pieces = slots[t.partition].size(), size = (sorted.count(t.partition) + pieces - 1) / pieces;
-        typename ScratchPool<Scratch>::Lease scratch(pool_);
-        scratch->template sum<RowForm::Ordinary>(points_,
-                                                 sorted.slice(t.partition, t.piece * size, (t.piece + 1) * size),
-                                                 2 * WindowGroup::partition_buckets, &beta_, finite(), slot(t.slot));
-      });
-    }
+    parallel(exec_, tasks.size(), [&](usize i) {
+      const Task& t = tasks[i];
+      const usize pieces = slots[t.partition].size(), size = (sorted.count(t.partition) + pieces - 1) / pieces;
+      typename ScratchPool<Scratch>::Lease scratch(pool_);
+      scratch->template sum<RowForm::Ordinary>(points_, sorted.slice(t.partition, t.piece * size, (t.piece + 1) * size),
+                                               2 * WindowGroup::partition_buckets, &beta_, finite(), slot(t.slot));
+    });
     parallel(exec_, slots.size(), [&](usize p) {
       if (slots[p].size() > 1) join(slots[p]);
     });
@@ -151,7 +153,6 @@ class JobSum {
   // For each window, sum (i + 1) bucket[i]. With i = 2^low h + j that is sum (j + 1) column[j] + 2^low sum h row[h],
   // where a row sum is over j and a column sum over h.
   std::vector<Xyzz<G>> window_sums(const WindowGroup& group) {
-    SNL_SPAN("msm.reduce");
     std::vector<Strip> strips;
     std::vector<usize> first_strip;
     for (usize w = group.first; w < group.last; w++) {

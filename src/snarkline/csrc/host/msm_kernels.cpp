@@ -9,6 +9,7 @@
 #include "../common/point.h"
 #include "kernels.h"
 #include "msm_job.h"
+#include "span.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -42,6 +43,7 @@ usize windows_at_once(const HalfScalarTable& scalars, usize n, usize input_bytes
 }
 
 void msm(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool montgomery, const Exec& exec) {
+  NativeSpan release;
   std::vector<std::unique_ptr<JobSum<Lanes>>> g1(n_jobs);
   std::vector<std::unique_ptr<JobSum<Lanes2>>> g2(n_jobs);
   usize input_bytes = 32 * n;
@@ -56,6 +58,7 @@ void msm(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool mon
   const usize at_once = windows_at_once(halves, n, input_bytes);
   for (usize end = windows.windows.size(); end > 0;) {
     const usize begin = end > at_once ? end - at_once : 0;
+    NativeSpan release_entries;
     const WindowGroup group(windows, begin, end);
     const SortedEntries sorted(group, halves, exec);
     for (usize j = 0; j < n_jobs; j++) {
@@ -63,11 +66,13 @@ void msm(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool mon
       if (g2[j]) g2[j]->add(group, sorted);
     }
     end = begin;
+    release_entries.begin("msm.release");
   }
   for (usize j = 0; j < n_jobs; j++) {
     if (g1[j]) *reinterpret_cast<Affine<Curve::Fp>*>(jobs[j].result) = g1[j]->result();
     if (g2[j]) *reinterpret_cast<Affine<Fp2<Curve::Fp>>*>(jobs[j].result) = g2[j]->result();
   }
+  release.begin("msm.release");
 }
 
 }  // namespace

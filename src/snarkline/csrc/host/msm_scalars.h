@@ -6,6 +6,7 @@
 #include "../common/curves.h"
 #include "../common/point.h"
 #include "exec.h"
+#include "span.h"
 
 #include <algorithm>
 #include <memory>
@@ -104,6 +105,7 @@ class HalfScalarTable {
   // Scalars in [0, r).
   template <class Curve>
   static HalfScalarTable make(const u64* scalars, usize n, bool montgomery, const Exec& exec) {
+    SNL_SPAN("msm.scalars");
     HalfScalarTable t;
     t.halves_.reset(new HalfScalars[n]);
     t.index_.reset(new u32[n]);

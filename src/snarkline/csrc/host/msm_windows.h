@@ -4,6 +4,7 @@
 #include "msm_rows.h"
 #include "msm_scalars.h"
 #include "msm_sum.h"
+#include "span.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -94,6 +95,7 @@ class SortedEntries {
  public:
   SortedEntries(const WindowGroup& group, const HalfScalarTable& scalars, const Exec& exec)
       : begin_(group.partitions() + 1) {
+    SNL_SPAN("msm.sort");
     constexpr int bits = WindowGroup::partition_bits;
     const auto& pieces = scalars.pieces();
     std::vector<std::vector<u32>> cursor(pieces.size());

@@ -130,6 +130,7 @@ class Passes {
   // work(tile, place) for all rows, `width` of them at a time.
   template <class Work>
   void rows(const Work& work) {
+    SNL_SPAN("ntt.rows");
     const usize row = limbs << plan_.log_row;
     each_tile(plan_.rows / Columns::width, plan_.log_row, [&](usize begin, usize end, Columns* tile) {
       for (usize i = begin; i < end; i++) {
@@ -187,6 +188,7 @@ Factors twiddles(const Fr& root, int log_n, int log_rows, Order order) {
 // value of index k among the rows is multiplied by first * ratio^k. If `shift` is not null, the element of index j *
 // (row length) is multiplied by shift^(j * (row length)) before.
 void split_columns(Passes& passes, Fr root, Fr first, Fr ratio, const Fr* shift) {
+  SNL_SPAN("ntt.columns");
   for (const Level& level : passes.plan().levels) {
     const int log_n = level.log_rows + level.log_columns;
     const Factors table = twiddles(root, log_n, level.log_rows, Order::BitReversed);
@@ -211,6 +213,7 @@ void split_columns(Passes& passes, Fr root, Fr first, Fr ratio, const Fr* shift)
 
 // The same backwards, bit-reversed order to natural. The results are in [0, r).
 void merge_columns(Passes& passes, int log_n, const Fr& root) {
+  SNL_SPAN("ntt.columns");
   const auto one = Columns::all_lanes(Fr::one());
   for (usize i = passes.plan().levels.size(); i-- > 0;) {
     const Level& level = passes.plan().levels[i];
@@ -230,6 +233,7 @@ void merge_columns(Passes& passes, int log_n, const Fr& root) {
 // Small blocks of elements whose indices differ in the lowest and the highest bits trade places with their mirror
 // images: of a whole row of a block every cache line is used.
 void reverse_order(Fr* a, int log_n, const Exec& exec) {
+  SNL_SPAN("ntt.reverse");
   constexpr int log_side = 3;
   constexpr usize side = usize{1} << log_side;
   const int log_middle = log_n - 2 * log_side, log_stride = log_n - log_side;

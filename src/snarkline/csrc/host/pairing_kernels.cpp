@@ -1,6 +1,7 @@
 // Pairings: Miller loops over pieces of the pairs, one final exponentiation.
 #include "../common/pairing.h"
 #include "kernels.h"
+#include "span.h"
 
 #include <algorithm>
 #include <vector>
@@ -18,6 +19,7 @@ using Gt = Fp12<Curve>;
 constexpr usize most_pairs = 16;
 
 Gt miller_product(const u64* p, const u64* q, usize n, const Exec& exec) {
+  SNL_SPAN("pairing.miller_loops");
   std::vector<G1> ps;
   std::vector<G2> qs;
   for (usize i = 0; i < n; i++) {
@@ -41,12 +43,18 @@ Gt miller_product(const u64* p, const u64* q, usize n, const Exec& exec) {
   return product;
 }
 
+Gt product_of_pairings(const u64* p, const u64* q, usize n, const Exec& exec) {
+  const Gt product = miller_product(p, q, n, exec);
+  SNL_SPAN("pairing.final_exponentiation");
+  return final_exponentiation(product);
+}
+
 bool pairing_product_is_one(const u64* p, const u64* q, usize n, const Exec& exec) {
-  return final_exponentiation(miller_product(p, q, n, exec)) == Gt::one();
+  return product_of_pairings(p, q, n, exec) == Gt::one();
 }
 
 void pairing(u64* out, const u64* p, const u64* q, const Exec& exec) {
-  *reinterpret_cast<Gt*>(out) = final_exponentiation(miller_product(p, q, 1, exec));
+  *reinterpret_cast<Gt*>(out) = product_of_pairings(p, q, 1, exec);
 }
 
 }  // namespace

@@ -99,8 +99,11 @@ void native_span_last_statement();  // of the innermost open native span of this
 
 class NativeSpan {
  public:
-  explicit NativeSpan(const char* name) {
-    if (spans_enabled()) id_ = native_span_open(name, __builtin_strlen(name));
+  NativeSpan() = default;
+  explicit NativeSpan(const char* name) { begin(name); }
+  // For a span that covers the destruction of what was declared behind it: begun as the scope's last statement.
+  void begin(const char* name) {
+    if (spans_enabled() && !id_) id_ = native_span_open(name, __builtin_strlen(name));
   }
   ~NativeSpan() {
     if (id_) native_span_close(id_);
