@@ -5,8 +5,9 @@ The public names are imported when they are first used, so that importing the pa
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from snarkline.lazy import exports
 
 if TYPE_CHECKING:
     from snarkline.formats import (
@@ -73,15 +74,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """A public name, from the module that defines it."""
-    for home, names in _HOMES.items():
-        if name in names:
-            value: object = getattr(import_module(home), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'snarkline' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = exports(__name__, _HOMES)

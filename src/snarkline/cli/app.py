@@ -1,16 +1,18 @@
-"""The program: its commands, and what an error becomes."""
+"""All commands as a typer program: help, completion, and every command line that `quick` does not take."""
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from snarkline.cli import bench, demo, estimate, ghosts, inspect, kernels, keys, prove, trace, witness
-from snarkline.cli.output import fail
+from snarkline.cli import bench, ghosts, kernels, trace
+from snarkline.cli.entry import COMMANDS
+from snarkline.cli.options import Argument, Parameter
 
 app = typer.Typer(
     name="snarkline",
@@ -36,35 +38,50 @@ def _common(
     """Groth16 proofs of circom circuits: fast, checked, and with every millisecond accounted for."""
 
 
-app.command()(prove.prove)
-app.command()(prove.verify)
-app.command()(witness.witness)
-app.command()(keys.setup)
-app.command()(inspect.check)
-app.command()(keys.export)
-app.command()(inspect.info)
-app.command()(estimate.estimate)
-app.command()(demo.demo)
+def _with_typers_own(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with its annotations as typer knows them."""
+    signature = inspect.signature(command)
+    hints = get_type_hints(command, include_extras=True)
+
+    @functools.wraps(command)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return command(*args, **kwargs)
+
+    parameters = [
+        p.replace(annotation=_annotation(hints.get(p.name, p.annotation))) for p in signature.parameters.values()
+    ]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    del call.__wrapped__
+    return call
+
+
+def _annotation(hint: Any) -> Any:
+    found = getattr(hint, "__metadata__", (None,))[0]
+    if not isinstance(found, Parameter):
+        return hint
+    if isinstance(found, Argument):
+        info = typer.Argument(help=found.help, metavar=found.metavar, show_default=found.show_default)
+    else:
+        info = typer.Option(
+            *found.names, help=found.help, metavar=found.metavar, min=found.min, show_default=found.show_default
+        )
+    return Annotated[hint.__origin__, info]
+
+
+def _convert(program: typer.Typer) -> None:
+    for command in program.registered_commands:
+        assert command.callback is not None
+        command.callback = _with_typers_own(command.callback)
+    for group in program.registered_groups:
+        assert group.typer_instance is not None
+        _convert(group.typer_instance)
+
+
+for _name, _module in COMMANDS.items():
+    app.command()(getattr(import_module(f"snarkline.cli.{_module}"), _name))
 app.command(context_settings=ghosts.CONTEXT)(ghosts.ghosts)
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 app.add_typer(kernels.app, name="kernels")
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {message}", err=True)
-
-
-def main() -> None:
-    """Entry point of the `snarkline` command."""
-    warnings.showwarning = _show_warning
-    try:
-        app()
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except Exception as error:
-        sys.exit(fail(error))
+_convert(app)

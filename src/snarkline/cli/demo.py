@@ -9,8 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from snarkline.cli.options import Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, write_text
 
 
@@ -25,7 +24,7 @@ def unpack_circuit(folder: Path) -> tuple[Path, Path]:
 
 def demo(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep key, proof and timeline in this folder.")
+        Path | None, Option("--output", "-o", help="Keep key, proof and timeline in this folder.")
     ] = None,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -74,4 +73,4 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
     report.line(timeline.report(min_share=0.01))
     report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})
     if not valid:
-        raise typer.Exit(1)
+        raise SystemExit(1)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from snarkline.cli.options import Argument
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 from snarkline.threads import usable_threads
 
 
 def estimate(
-    file: Annotated[Path, typer.Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs|KEY.zkey")],
+    file: Annotated[Path, Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs|KEY.zkey")],
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 
 
 def check(
-    r1cs: Annotated[Path, typer.Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
-    witness: Annotated[Path, typer.Argument(help="Witness (.wtns).", metavar="WITNESS.wtns")],
-    sym: Annotated[Path | None, typer.Option("--sym", help="Names of the wires (.sym).")] = None,
+    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
+    witness: Annotated[Path, Argument(help="Witness (.wtns).", metavar="WITNESS.wtns")],
+    sym: Annotated[Path | None, Option("--sym", help="Names of the wires (.sym).")] = None,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -39,7 +38,7 @@ def check(
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="Any file that snarkline reads.", metavar="FILE")],
+    file: Annotated[Path, Argument(help="Any file that snarkline reads.", metavar="FILE")],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable, write_text
 
 
 def setup(
-    r1cs: Annotated[Path, typer.Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proving key goes.", metavar="CIRCUIT.zkey")],
-    vk: Annotated[Path | None, typer.Option("--vk", help="Where the verifying key goes (.json).")] = None,
+    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
+    output: Annotated[Path, Option("--output", "-o", help="Where the proving key goes.", metavar="CIRCUIT.zkey")],
+    vk: Annotated[Path | None, Option("--vk", help="Where the verifying key goes (.json).")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -46,9 +45,9 @@ def setup(
 
 
 def export(
-    key: Annotated[Path, typer.Argument(help="Proving key.", metavar="KEY.zkey")],
-    vk: Annotated[Path | None, typer.Option("--vk", help="Where the verifying key goes (.json).")] = None,
-    solidity: Annotated[Path | None, typer.Option("--solidity", help="Where a Solidity verifier goes (.sol).")] = None,
+    key: Annotated[Path, Argument(help="Proving key.", metavar="KEY.zkey")],
+    vk: Annotated[Path | None, Option("--vk", help="Where the verifying key goes (.json).")] = None,
+    solidity: Annotated[Path | None, Option("--solidity", help="Where a Solidity verifier goes (.sol).")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
+from snarkline.cli.options import Option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 STANDARD = Path("-")
 """Standard input or output in place of a file."""
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads; all cores if not given.")]
+
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object on standard output.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
+ThreadsOption = Annotated[int | None, Option("--threads", min=1, help="Threads; all cores if not given.")]
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """A line on standard output or standard error."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 class Report:
@@ -44,7 +50,7 @@ class Report:
     def line(self, text: str) -> None:
         """One line for people."""
         if not self.as_json and not self.quiet:
-            typer.echo(text, err=self._to_stderr)
+            echo(text, err=self._to_stderr)
 
     def show(self, renderable: object) -> None:
         """A rich table or tree for people."""
@@ -54,7 +60,7 @@ class Report:
     def result(self, facts: Mapping[str, Any]) -> None:
         """The facts for machines."""
         if self.as_json:
-            typer.echo(json.dumps(facts), err=self._to_stderr)
+            echo(json.dumps(facts), err=self._to_stderr)
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
@@ -158,15 +164,15 @@ def fail(error: BaseException) -> int:
     from snarkline.errors import BudgetError, InputError, SnarklineError
 
     if isinstance(error, InputError | BudgetError | OSError | MemoryError):
-        typer.echo(f"error: {_one_line(error)}", err=True)
+        echo(f"error: {_one_line(error)}", err=True)
         return 2
     if isinstance(error, SnarklineError):
-        typer.echo(f"internal error: {_one_line(error)}", err=True)
+        echo(f"internal error: {_one_line(error)}", err=True)
         return 3
     import traceback
 
     traceback.print_exception(error)
-    typer.echo("internal error: this is a fault in snarkline; the lines above say where", err=True)
+    echo("internal error: this is a fault in snarkline; the lines above say where", err=True)
     return 3
 
 

@@ -7,8 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import (
     JsonOption,
     QuietOption,
@@ -45,44 +44,46 @@ class ReleaseName(StrEnum):
 
 
 def prove(
-    key: Annotated[Path, typer.Argument(help="Proving key (.zkey).", metavar="KEY.zkey")],
+    key: Annotated[Path, Argument(help="Proving key (.zkey).", metavar="KEY.zkey")],
     witness: Annotated[
         Path | None,
-        typer.Argument(help="Witness (.wtns); - is standard input.", metavar="WITNESS.wtns", show_default=False),
+        Argument(help="Witness (.wtns); - is standard input.", metavar="WITNESS.wtns", show_default=False),
     ] = None,
     wasm: Annotated[
-        Path | None, typer.Option("--wasm", help="In place of a witness: circom's calculator, with --input.")
+        Path | None, Option("--wasm", help="In place of a witness: circom's calculator, with --input.")
     ] = None,
-    input_: Annotated[
-        Path | None, typer.Option("--input", help="Values of the circuit's input signals (.json).")
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof goes; - is standard output.")] = Path(
+    input_: Annotated[Path | None, Option("--input", help="Values of the circuit's input signals (.json).")] = None,
+    output: Annotated[Path, Option("--output", "-o", help="Where the proof goes; - is standard output.")] = Path(
         "proof.json"
     ),
-    public: Annotated[Path, typer.Option("--public", help="Where the public inputs go; or -.")] = Path("public.json"),
-    r1cs: Annotated[Path | None, typer.Option("--r1cs", help="The circuit: a violated constraint is named.")] = None,
-    backend: Annotated[BackendName, typer.Option("--backend", help="Where to prove.")] = BackendName.auto,
+    public: Annotated[Path, Option("--public", help="Where the public inputs go; or -.")] = Path("public.json"),
+    r1cs: Annotated[Path | None, Option("--r1cs", help="The circuit: a violated constraint is named.")] = None,
+    backend: Annotated[BackendName, Option("--backend", help="Where to prove.")] = BackendName.auto,
     threads: ThreadsOption = None,
     release: Annotated[
-        ReleaseName, typer.Option("--release", help="How large buffers are given back.")
+        ReleaseName, Option("--release", help="How large buffers are given back.")
     ] = ReleaseName.recycle,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the timeline (.json or .html).")] = None,
+    trace: Annotated[Path | None, Option("--trace", help="Write the timeline (.json or .html).")] = None,
     no_check: Annotated[
-        bool, typer.Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
+        bool, Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse keys that must not be trusted.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Refuse keys that must not be trusted.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Prove that a witness satisfies the circuit of a key."""
-    from snarkline import Prover, load_proving_key, load_r1cs
+    import time
+    from contextlib import nullcontext
+
+    from snarkline import Prover, Timeline, load_proving_key, load_r1cs, span
     from snarkline.formats.circom import proof_to_json, public_to_json
-    from snarkline.trace import Timeline, span
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output, public))
     _require_one_witness(witness, wasm, input_)
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
-    with Timeline() as timeline, report.working("proving"), span("snarkline prove"):
+    started = time.perf_counter()
+    timeline = Timeline() if trace is not None else None
+    with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
         with span("load"):
             proving_key = load_proving_key(key, strict=strict)
             circuit = load_r1cs(r1cs) if r1cs is not None else None
@@ -91,16 +92,17 @@ def prove(
             proof = prover.prove(values, check=not no_check)
         with span("write"):
             write_text({output: proof_to_json(proof), public: public_to_json(proof.public)})
-    if trace is not None:
+    seconds = time.perf_counter() - started
+    if timeline is not None and trace is not None:
         timeline.save(trace)
-    report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({timeline.wall_s:.2f} s)")
+    report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({seconds:.2f} s)")
     report.result(
         {
             "proof": str(output),
             "public": str(public),
             "curve": proof.curve.name,
             "n_public": len(proof.public),
-            "seconds": round(timeline.wall_s, 6),
+            "seconds": round(seconds, 6),
             "trace": None if trace is None else str(trace),
         }
     )
@@ -130,8 +132,8 @@ def _witness(
 
 
 def verify(
-    vk: Annotated[Path, typer.Argument(help="Verifying key.", metavar="VK.json")],
-    files: Annotated[list[Path], typer.Argument(help="Pairs: public inputs, proof.", metavar="PUBLIC.json PROOF.json")],
+    vk: Annotated[Path, Argument(help="Verifying key.", metavar="VK.json")],
+    files: Annotated[list[Path], Argument(help="Pairs: public inputs, proof.", metavar="PUBLIC.json PROOF.json")],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -157,4 +159,4 @@ def verify(
         {"valid": all(valid), "proofs": [{"proof": str(p), "valid": v} for (_, p), v in zip(pairs, valid, strict=True)]}
     )
     if not all(valid):
-        raise typer.Exit(1)
+        raise SystemExit(1)

@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from snarkline.cli.output import JsonOption, QuietOption, Report, input_bytes, named, output_stream, require_writable
+from snarkline.cli.options import Argument, Option
+from snarkline.cli.output import (
+    JsonOption,
+    QuietOption,
+    Report,
+    echo,
+    input_bytes,
+    named,
+    output_stream,
+    require_writable,
+)
 
 
 def witness(
-    wasm: Annotated[Path, typer.Argument(help="The circuit's calculator (circom --wasm).", metavar="CIRCUIT.wasm")],
-    input_: Annotated[
-        Path, typer.Argument(help="Values of the input signals; - is standard input.", metavar="INPUT.json")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the witness goes; or -.")] = Path(
-        "witness.wtns"
-    ),
+    wasm: Annotated[Path, Argument(help="The circuit's calculator (circom --wasm).", metavar="CIRCUIT.wasm")],
+    input_: Annotated[Path, Argument(help="Values of the input signals; - is standard input.", metavar="INPUT.json")],
+    output: Annotated[Path, Option("--output", "-o", help="Where the witness goes; or -.")] = Path("witness.wtns"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -47,4 +51,4 @@ def witness(
 
 def log_line(text: str) -> None:
     """A line that the circuit's log() prints."""
-    typer.echo(text, err=True)
+    echo(text, err=True)
