@@ -108,8 +108,27 @@ def release_machine(results: list[dict[str, Any]]) -> str:
     return machine(results) + "".join(f"\n{line}\n" for line in lines)
 
 
+def startup() -> str:
+    """What starting costs, and how far over their floors the two bounded cases are."""
+    results, rows, lines = load("startup"), [], []
+    for result in results:
+        for name, entry in result["commands"].items():
+            m = entry["median"]
+            rows.append([f"`{name}`", f"{m['wall_s'] * 1e3:.0f}", f"{m['cpu_s'] * 1e3:.0f}", f"{m['peak_mib']:.0f}"])
+        median = {name: entry["median"]["wall_s"] * 1e3 for name, entry in result["commands"].items()}
+        package = median["import numpy, snarkline"] - median["import numpy"]
+        help_ = median["snarkline --help"] - median["empty typer --help"]
+        lines.append(
+            f"\n`import snarkline` over `import numpy`: {package:.0f} ms (bound 30). `--help` over an empty typer "
+            f"program: {help_:.0f} ms (bound 60). Medians of {result['runs']} runs in turns, load average "
+            f"{result['load_average']}.\n"
+        )
+    return table(["process", "wall ms", "CPU ms", "peak MiB"], rows) + "".join(lines) + machine(results)
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "provers": provers,
+    "startup": startup,
     "release-policies": release_policies,
     "release-sweep": release_sweep,
 }
