@@ -34,6 +34,11 @@ class SparseMatrix:
     def n_entries(self) -> int:
         return len(self.column)
 
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.row_start, self.column, self.value, self.coefficients.limbs)
+        return sum(array.nbytes for array in arrays)
+
     def row(self, k: int) -> list[tuple[int, int]]:
         """Row `k` as pairs (column, coefficient), coefficients as integers in [0, r)."""
         start, stop = int(self.row_start[k]), int(self.row_start[k + 1])
