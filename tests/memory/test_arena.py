@@ -185,6 +185,31 @@ def test_small_secrets_are_wiped_too(arena: Arena) -> None:
     assert not arena.lease(4).array.any()
 
 
+def test_a_taker_wipes_what_the_release_thread_has_not_come_to(arena: Arena) -> None:
+    sizes = (64 * MIB, 16 * MIB, 4 * MIB)
+    for _ in range(20):
+        secrets = [arena.empty(size, np.uint8, secret=True) for size in sizes]
+        for secret in secrets:
+            assert not secret.any()
+            secret[:] = 0xAA
+        del secret
+        secrets.clear()
+    assert arena.stats().fresh_blocks == 3
+    assert arena.drain(10)
+    assert arena.stats().wiped_bytes == 20 * sum(sizes)
+    assert arena.stats().pooled_bytes == sum(sizes)
+
+
+def test_two_takers_do_not_share_a_secret_that_waits(arena: Arena) -> None:
+    a = arena.empty(16 * MIB, np.uint8, secret=True)
+    a[:] = 0xAA
+    del a
+    first, second = (arena.empty(16 * MIB, np.uint8) for _ in range(2))
+    assert not np.shares_memory(first, second)
+    assert not first.any() and not second.any()
+    assert arena.stats().fresh_blocks == 2
+
+
 def test_a_secret_overtakes_the_backlog() -> None:
     with Arena(Release.DETACHED, pages="4k") as arena:
         others = [arena.empty(64 * MIB, np.uint8) for _ in range(4)]

@@ -76,7 +76,7 @@ void touch(Block* block, std::size_t bytes, unsigned threads) {
 
 nb::object take(Arena& arena, std::size_t bytes, const std::string& way, bool secret, bool shared, bool registered,
                 unsigned threads) {
-  const TakeRequest request{bytes, parse_way(way), secret, shared, registered};
+  const TakeRequest request{bytes, parse_way(way), secret, shared, registered, threads};
   Block* block = nullptr;
   Taken taken;
   int cause;

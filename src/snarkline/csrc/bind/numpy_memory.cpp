@@ -107,7 +107,7 @@ class NumpyMemory {
   // nullptr when the budget has no room, also after the release thread has had time to make some.
   Block* take(std::size_t bytes) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const TakeRequest request{bytes, way_, false, false, false};
+    const TakeRequest request{bytes, way_, false, false, false, threads_};
     Block* block = nullptr;
     Taken taken;
     while ((taken = arena_->take(request, block)) == Taken::over_budget || taken == Taken::backlog) {

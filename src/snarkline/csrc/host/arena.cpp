@@ -21,6 +21,9 @@ std::size_t size_class(std::size_t bytes) {
   return round_up(bytes, step);
 }
 
+// A block that serves a request for `bytes` is at most a quarter larger.
+std::size_t largest_for(std::size_t bytes) { return bytes + bytes / 4; }
+
 bool absent(const Block& block) { return Releaser::instance().absent(block); }
 
 }  // namespace
@@ -57,6 +60,7 @@ Taken Arena::take(const TakeRequest& request, Block*& block) {
   const Taken taken = choose(request, bytes, block);
   if (taken != Taken::block) return taken;
   if (!block->mapping.data && !map(request, bytes, block)) return Taken::refused;
+  if (block->secret) wipe_reclaimed(*block, request.threads);
   block->owner = shared_from_this();
   block->way = request.shared && request.way != Way::here ? Way::detached : request.way;
   block->secret = request.secret;
@@ -64,11 +68,11 @@ Taken Arena::take(const TakeRequest& request, Block*& block) {
   return Taken::block;
 }
 
-// Finds a pooled block or room for a mapping, and counts either as lent.
+// Finds an idle block or room for a mapping, and counts either as lent.
 Taken Arena::choose(const TakeRequest& request, std::size_t bytes, Block*& block) {
-  std::lock_guard guard(Releaser::instance().lock);
-  auto found = request.shared ? pool_.end() : find_pooled(bytes, request.registered);
-  block = found == pool_.end() ? nullptr : from_pool(found);
+  std::unique_lock guard(Releaser::instance().lock);
+  block = request.shared ? nullptr : find_idle(request, bytes, guard);
+  // One that waited to be wiped was within the budget already and fits for sure.
   const std::size_t wanted = block ? block->mapping.bytes : bytes;
   if (!make_room(wanted)) {
     if (block) to_pool(block);
@@ -83,6 +87,32 @@ Taken Arena::choose(const TakeRequest& request, std::size_t bytes, Block*& block
   }
   charge(*block, wanted);
   return Taken::block;
+}
+
+// A pooled block, or one that waits to be wiped for the pool. Waits for the one that is being wiped.
+Block* Arena::find_idle(const TakeRequest& request, std::size_t bytes, std::unique_lock<std::mutex>& guard) {
+  auto& releaser = Releaser::instance();
+  for (;;) {
+    const auto found = find_pooled(bytes, request.registered);
+    if (found != pool_.end()) return from_pool(found);
+    const auto fits = [&](const Block& block) {
+      return block.owner.get() == this && block.way == Way::pool && block.registered == request.registered &&
+             block.mapping.bytes >= bytes && block.mapping.bytes <= largest_for(bytes) && !absent(block);
+    };
+    if (Block* block = releaser.reclaim(fits)) return block;
+    if (!releaser.wiping(fits)) return nullptr;
+    releaser.changed.wait(guard);
+  }
+}
+
+// Wipes what the release thread has not come to.
+void Arena::wipe_reclaimed(Block& block, unsigned threads) {
+  auto& releaser = Releaser::instance();
+  const std::size_t bytes = block.mapping.bytes - block.done;
+  if (releaser.wipeable(block)) wipe_pages(Exec{std::max(threads, 1u), nullptr}, block.mapping, block.done);
+  block.zero = true;
+  std::lock_guard guard(releaser.lock);
+  stats_.wiped_bytes += bytes;
 }
 
 bool Arena::map(const TakeRequest& request, std::size_t bytes, Block* block) {
@@ -115,7 +145,7 @@ void Arena::charge(Block& block, std::size_t bytes) {
 // The smallest block that holds `bytes` and is at most a quarter larger.
 Arena::Pool::iterator Arena::find_pooled(std::size_t bytes, bool registered) {
   auto second_best = pool_.end();
-  for (auto it = pool_.lower_bound(bytes); it != pool_.end() && it->first <= bytes + bytes / 4; ++it) {
+  for (auto it = pool_.lower_bound(bytes); it != pool_.end() && it->first <= largest_for(bytes); ++it) {
     if (absent(*it->second)) continue;
     if (it->second->registered == registered) return it;
     if (registered && second_best == pool_.end()) second_best = it;

@@ -5,6 +5,7 @@
 //                                                             | release thread: wiped if secret, unmapped in pieces
 //                                                             | pooled (secret: wiped by the release thread before)
 //                   pooled -> lent again | release thread
+//                   waiting to be wiped for the pool -> wiped by the next taker of its size and lent again
 // The way is chosen by the caller at each take. All state is guarded by one mutex of the process (arena_release.h),
 // held for list operations only, never over a system call. Blocks keep their arena alive while they are lent or
 // pending.
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "arena_map.h"
@@ -73,6 +75,7 @@ struct TakeRequest {
   bool secret = false;
   bool shared = false;      // over a memfd of its own; never pooled, since others may hold the memfd
   bool registered = false;  // prefer a block that is registered
+  unsigned threads = 1;     // to wipe a block that the release thread has not come to
 };
 
 class Arena : public std::enable_shared_from_this<Arena> {
@@ -82,8 +85,9 @@ class Arena : public std::enable_shared_from_this<Arena> {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Lends a pooled block or maps one. over_budget and backlog: try again after wait(); idle blocks that stood in the
-  // way are on their way out by then. refused: the kernel refuses the mapping (errno).
+  // Lends a pooled block, one that was to be pooled once wiped, or maps one. What is about to be pooled is never passed
+  // over: wiping it costs less than the first touch of fresh pages. over_budget and backlog: try again after wait();
+  // idle blocks that stood in the way are on their way out by then. refused: the kernel refuses the mapping (errno).
   Taken take(const TakeRequest& request, Block*& block);
 
   // The last reference is gone: the block goes its way.
@@ -115,6 +119,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   explicit Arena(const ArenaOptions& options) : options_(options) {}
   std::size_t mapped_size(const TakeRequest& request) const;
   Taken choose(const TakeRequest& request, std::size_t bytes, Block*& block);
+  Block* find_idle(const TakeRequest& request, std::size_t bytes, std::unique_lock<std::mutex>& guard);
+  void wipe_reclaimed(Block& block, unsigned threads);
   bool map(const TakeRequest& request, std::size_t bytes, Block* block);
   bool give_here(Block& block) noexcept;
   Pool::iterator find_pooled(std::size_t bytes, bool registered);

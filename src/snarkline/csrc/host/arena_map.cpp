@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 
 #include "span.h"
 
@@ -16,6 +17,7 @@ namespace snarkline {
 namespace {
 
 constexpr std::size_t kTouchPiece = std::size_t{4} << 20;
+constexpr std::size_t kWipePiece = std::size_t{4} << 20;  // 0.5 ms
 
 // Reserves `bytes` at an address that is a multiple of `alignment`: maps more and cuts both ends off.
 std::byte* map_aligned(std::size_t bytes, std::size_t alignment) {
@@ -99,6 +101,18 @@ bool drop_pages(const Mapping& mapping, bool lazily) noexcept {
 }
 
 void wipe(std::byte* data, std::size_t bytes) noexcept { explicit_bzero(data, bytes); }
+
+void wipe_pages(const Exec& exec, const Mapping& mapping, std::size_t begin) noexcept {
+  const std::size_t bytes = mapping.bytes - begin, n = (bytes + kWipePiece - 1) / kWipePiece;
+  try {
+    parallel(exec, n, [&](std::size_t i) {
+      const std::size_t at = i * kWipePiece;
+      wipe(mapping.data + begin + at, std::min(bytes - at, kWipePiece));
+    });
+  } catch (const std::exception&) {  // no thread to be had
+    wipe(mapping.data + begin, bytes);
+  }
+}
 
 bool inherit(const Mapping& mapping, bool by_children) noexcept {
   return madvise(mapping.data, mapping.bytes, by_children ? MADV_DOFORK : MADV_DONTFORK) == 0;

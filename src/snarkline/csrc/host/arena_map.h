@@ -40,6 +40,9 @@ bool drop_pages(const Mapping& mapping, bool lazily) noexcept;
 // Overwrites memory with zeros in a way that the compiler keeps.
 void wipe(std::byte* data, std::size_t bytes) noexcept;
 
+// The same from `begin` to the end of a mapping, on the threads of `exec`.
+void wipe_pages(const Exec& exec, const Mapping& mapping, std::size_t begin) noexcept;
+
 // A registered mapping must not be inherited: a device that writes to it and a child that copies it on write would
 // part ways. False when the kernel refuses (errno).
 bool inherit(const Mapping& mapping, bool by_children) noexcept;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -32,6 +33,13 @@ class Releaser {
   void start_if_queued();  // before waiting for it: a child has a queue and no thread
   void pooled();           // a block has begun to be idle
 
+  // Of the secrets that wait to be wiped: takes the first that fits off the queue and its accounts; nullptr if none.
+  Block* reclaim(const std::function<bool(const Block&)>& fits);
+  // Whether the thread is wiping one that fits.
+  bool wiping(const std::function<bool(const Block&)>& fits) const {
+    return current_ && current_->secret && fits(*current_);
+  }
+
   // A child does not have the registered mappings of its parent, and shares the memfds with it.
   bool absent(const Block& block) const { return block.registered && block.process != process; }
   bool wipeable(const Block& block) const {
@@ -51,6 +59,7 @@ class Releaser {
     void push_back(Block* block);
     void push_front(Block* block);
     Block* pop();
+    Block* remove(const std::function<bool(const Block&)>& fits);  // the first that fits
   };
 
   Releaser();
@@ -71,7 +80,7 @@ class Releaser {
   std::vector<Arena*> arenas_;
   Queue secrets_, others_;
   Block* current_ = nullptr;
-  std::size_t piece_;
+  std::size_t wipe_piece_, unmap_piece_;
   bool running_ = false;
   Sleep sleep_ = Sleep::none;
 };
