@@ -103,6 +103,7 @@ bool drop_pages(const Mapping& mapping, bool lazily) noexcept {
 void wipe(std::byte* data, std::size_t bytes) noexcept { explicit_bzero(data, bytes); }
 
 void wipe_pages(const Exec& exec, const Mapping& mapping, std::size_t begin) noexcept {
+  SNL_SPAN("arena.wipe");
   const std::size_t bytes = mapping.bytes - begin, n = (bytes + kWipePiece - 1) / kWipePiece;
   try {
     parallel(exec, n, [&](std::size_t i) {
