@@ -3,7 +3,7 @@ EUROCRYPT 2016 (eprint 2016/260), section 3.2."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -13,7 +13,7 @@ from snarkline.backend.base import Domain
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import MismatchError
-from snarkline.r1cs.matrices import Matrices
+from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
 
 
 class HBasis(Enum):
@@ -71,7 +71,9 @@ class VerifyingKey:
 class ProvingKey:
     """Everything that a proof needs besides the witness. What differs between key formats is data here.
 
-    `matrices` is None for formats that carry none. `shift` is the coset generator that goes with `h_basis`.
+    `matrices` is None for formats that carry none. `shift` is the coset generator that goes with `h_basis`. With
+    `filtered` the queries A and B have points only for the wires that a row of A (of B) reads; which ones these are the
+    circuit tells (`attach`).
     """
 
     curve: Curve
@@ -88,10 +90,32 @@ class ProvingKey:
     b2: Query
     l: Query  # noqa: E741
     h: PointTable
+    filtered: bool = field(default=False, kw_only=True)
 
     @property
     def n_public(self) -> int:
         return self.verifying_key.n_public
+
+    def attach(self, r1cs: R1CS) -> ProvingKey:
+        """The key with the matrices of its circuit, and with the wires of its queries where they are filtered.
+
+        Raises MismatchError where a query's length is not what the circuit says.
+        """
+        bound = bind_public(r1cs)
+        key = replace(self, matrices=Matrices(bound.a, bound.b, None))
+        if not self.filtered:
+            return key
+        wires_a, wires_b = bound.a.columns(), bound.b.columns()
+        for name, query, wires in (("A", self.a, wires_a), ("B1", self.b1, wires_b), ("B2", self.b2, wires_b)):
+            if len(query.points) != len(wires):
+                found = f"the circuit's rows read {len(wires)} wires there"
+                raise MismatchError(f"the key's query {name} has {len(query.points)} points, {found}")
+        a, b1, b2 = (
+            Query(self.a.points, 0, wires_a),
+            Query(self.b1.points, 0, wires_b),
+            Query(self.b2.points, 0, wires_b),
+        )
+        return replace(key, a=a, b1=b1, b2=b2)
 
     def check_source(self) -> None:
         """Raises InputError if the file that the key is mapped from has changed under it."""

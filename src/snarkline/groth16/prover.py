@@ -46,12 +46,12 @@ class Prover:
     ) -> None:
         if r1cs is not None:
             _check_pair(key, r1cs)
-        if key.matrices is not None:
-            self._matrices = key.matrices
-        elif r1cs is not None:
-            self._matrices = bind_public(r1cs)
-        else:
-            raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
+        if key.matrices is None:
+            if r1cs is None:
+                raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
+            key = key.attach(r1cs)
+        assert key.matrices is not None
+        self._matrices = key.matrices
         self.key, self.r1cs = key, r1cs
         self.threads = threads if threads is not None else usable_threads()
         self.arena = Arena(release)

@@ -1,13 +1,16 @@
 """Development keys: the key generation of Groth, eprint 2016/260, section 3.2, by one party.
 
-The layout is that of circom's keys: A, B and L queries over the wires in order, H over the odd coset, and rows at the
-end of A that bind the public wires.
+Rows at the end of A bind the public wires. What else the layout of a key says (circom's or bellperson's) is data.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import closing
+
+import numpy as np
+import numpy.typing as npt
 
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend, Domain
@@ -15,7 +18,8 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.errors import MismatchError, SecurityWarning
-from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
+from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey
+from snarkline.groth16.layout import KeyLayout, circom_layout
 from snarkline.groth16.toxic import ToxicWaste
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
@@ -31,49 +35,52 @@ WARNING = (
 def setup(
     r1cs: R1CS,
     *,
+    layout: Callable[[Curve, int], KeyLayout] = circom_layout,
     backend: str = "auto",
     threads: int | None = None,
     toxic_waste_for_tests: tuple[int, int, int, int, int] | None = None,
 ) -> ProvingKey:
     """A development key for a circuit, with fresh toxic waste, which is wiped afterwards. Emits a SecurityWarning.
 
+    `layout` is `circom_layout` or `bellperson_layout` (of `groth16.layout`).
     `toxic_waste_for_tests` fixes tau, alpha, beta, gamma and delta. Raises MismatchError for a circuit without a C
     matrix, or with more rows than the curve has roots of unity for.
     """
     warnings.warn(WARNING, SecurityWarning, stacklevel=2)
-    domain, shift = odd_coset_domain(r1cs.curve, max(1, (r1cs.n_constraints + r1cs.n_public).bit_length()))
+    chosen = layout(r1cs.curve, r1cs.n_constraints + r1cs.n_public + 1)
     fixed = toxic_waste_for_tests
-    waste = ToxicWaste.draw(domain) if fixed is None else ToxicWaste(domain, *fixed)
+    waste = ToxicWaste.draw(chosen.domain) if fixed is None else ToxicWaste(chosen.domain, *fixed)
     threads = threads if threads is not None else usable_threads()
     try:
         with closing(Arena()) as arena, closing(open_backend(backend, threads, arena)) as opened, span("setup"):
-            return _make_key(opened, r1cs, domain, shift, waste)
+            return _make_key(opened, r1cs, chosen, waste)
     finally:
         waste.wipe()
 
 
-def _make_key(backend: Backend, r1cs: R1CS, domain: Domain, shift: int, waste: ToxicWaste) -> ProvingKey:
+def _make_key(backend: Backend, r1cs: R1CS, layout: KeyLayout, waste: ToxicWaste) -> ProvingKey:
     curve, matrices, n_bound = r1cs.curve, bind_public(r1cs), r1cs.n_public + 1
     with span("polynomials at tau"):
-        a, b, c = _polynomials_at_tau(backend, matrices, domain, waste)
+        a, b, c = _polynomials_at_tau(backend, matrices, layout.domain, waste)
     with span("a, b queries"):
-        a_query = Query(backend.fixed_base(Point.generator(curve, Group.G1), a))
-        b1_query = Query(backend.fixed_base(Point.generator(curve, Group.G1), b))
-        b2_query = Query(backend.fixed_base(Point.generator(curve, Group.G2), b))
+        wires_a, wires_b = (m.columns() if layout.filtered else None for m in (matrices.a, matrices.b))
+        a_query = _query(backend, Group.G1, a, wires_a)
+        b1_query = _query(backend, Group.G1, b, wires_b)
+        b2_query = _query(backend, Group.G2, b, wires_b)
     with span("ic, l query"):
         k = backend.add(backend.add(backend.scale(a, waste.beta), backend.scale(b, waste.alpha)), c)
         ic = _over(backend, k, slice(None, n_bound), waste.gamma)
         l_query = _over(backend, k, slice(n_bound, None), waste.delta)
     with span("h query"):
-        h_query = backend.fixed_base(Point.generator(curve, Group.G1), _h_scalars(backend, domain, shift, waste))
+        h_query = backend.fixed_base(Point.generator(curve, Group.G1), _h_scalars(backend, layout, waste))
     alpha1, beta1, delta1 = _multiples(backend, curve, Group.G1, waste.alpha, waste.beta, waste.delta)
     beta2, gamma2, delta2 = _multiples(backend, curve, Group.G2, waste.beta, waste.gamma, waste.delta)
     return ProvingKey(
         curve=curve,
         n_wires=r1cs.n_wires,
-        domain=domain,
-        h_basis=HBasis.ODD_COSET,
-        shift=shift,
+        domain=layout.domain,
+        h_basis=layout.h_basis,
+        shift=layout.shift,
         matrices=Matrices(matrices.a, matrices.b, None),
         verifying_key=VerifyingKey(curve, alpha1, beta2, gamma2, delta2, tuple(ic.to_points())),
         beta1=beta1,
@@ -83,7 +90,14 @@ def _make_key(backend: Backend, r1cs: R1CS, domain: Domain, shift: int, waste: T
         b2=b2_query,
         l=Query(l_query, first=n_bound),
         h=h_query,
+        filtered=layout.filtered,
     )
+
+
+def _query(backend: Backend, group: Group, scalars: FrVector, wires: npt.NDArray[np.uint32] | None) -> Query:
+    """The multiples of the generator by the scalars of the wires (None: all)."""
+    chosen = scalars if wires is None else backend.select(scalars, wires)
+    return Query(backend.fixed_base(Point.generator(scalars.curve, group), chosen), wires=wires)
 
 
 def _polynomials_at_tau(
@@ -98,16 +112,20 @@ def _polynomials_at_tau(
     return a, b, c
 
 
-def _h_scalars(backend: Backend, domain: Domain, shift: int, waste: ToxicWaste) -> FrVector:
-    """The Lagrange polynomials of the odd coset, divided by Z there, times Z(tau) / delta.
+def _h_scalars(backend: Backend, layout: KeyLayout, waste: ToxicWaste) -> FrVector:
+    """The scalars of the H query, which are Z(tau) / delta times the values at tau of the basis of h.
 
-    These are the polynomials with odd index of the doubled domain, whose root is `shift`, over delta:
+    Coefficients: the basis is 1, x, ..., x^(n-2). Odd coset: the Lagrange polynomials there with Z divided out, which
+    are the polynomials with odd index of the doubled domain, whose root is `shift`:
         L'_(2j+1)(tau) = 1/2n sum_(k < 2n) tau^k shift^(-(2j+1)k)
                        = (1 - tau^n)/2 * 1/n sum_(k < n) (tau / shift)^k root^(-jk),      for shift^n = -1.
     """
-    r, tau = domain.curve.r, waste.tau
-    factor = (1 - pow(tau, domain.size, r)) * pow(2 * waste.delta, -1, r) % r
-    powers = backend.powers(domain.curve, domain.size, factor, tau * pow(shift, -1, r) % r)
+    domain, r, tau = layout.domain, layout.domain.curve.r, waste.tau
+    z = pow(tau, domain.size, r) - 1
+    if layout.h_basis is HBasis.COEFFICIENTS:
+        return backend.powers(domain.curve, domain.size - 1, z * pow(waste.delta, -1, r) % r, tau)
+    factor = -z * pow(2 * waste.delta, -1, r) % r
+    powers = backend.powers(domain.curve, domain.size, factor, tau * pow(layout.shift, -1, r) % r)
     return backend.ntt(powers, domain, inverse=True)
 
 

@@ -39,6 +39,13 @@ class SparseMatrix:
         arrays = (self.row_start, self.column, self.value, self.coefficients.limbs)
         return sum(array.nbytes for array in arrays)
 
+    def columns(self) -> npt.NDArray[np.uint32]:
+        """The columns in which an entry is not zero, ascending."""
+        used = np.zeros(self.n_columns, dtype=np.bool_)
+        zero = ~self.coefficients.limbs.any(axis=1)
+        used[self.column[~zero[self.value]] if zero.any() else self.column] = True
+        return np.flatnonzero(used).astype(np.uint32)
+
     def row(self, k: int) -> list[tuple[int, int]]:
         """Row `k` as pairs (column, coefficient), coefficients as integers in [0, r)."""
         start, stop = int(self.row_start[k]), int(self.row_start[k + 1])

@@ -1,0 +1,66 @@
+"""Arrays of points one after the other, as bellperson's files hold them: u32 big-endian counts, uncompressed points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snarkline.curves.curve import Group
+from snarkline.curves.point import Point, PointTable
+from snarkline.errors import FormatError
+from snarkline.formats import _native
+from snarkline.formats.bellperson.encoding import CURVE, decode_points, point_bytes
+from snarkline.formats.binary import Bytes
+from snarkline.formats.points import check_point, check_points
+from snarkline.trace import span
+
+# The verifying key, but for its IC points: the single points that it starts with.
+HEAD = (
+    ("alpha_g1", Group.G1),
+    ("beta_g1", Group.G1),
+    ("beta_g2", Group.G2),
+    ("gamma_g2", Group.G2),
+    ("delta_g1", Group.G1),
+    ("delta_g2", Group.G2),
+)
+
+
+class PointReader:
+    """Reads a file's bytes front to back; running out of them is a FormatError that names the field."""
+
+    def __init__(self, path: str | None, data: Bytes) -> None:
+        self.path, self.data, self.offset = path, data, 0
+
+    def point(self, name: str, group: Group) -> Point:
+        """One point, of order r and not infinity."""
+        table = self._decode(name, group, 1)
+        check_point(self.path, f"{name}, offset {self.offset - point_bytes(group)}", table)
+        return table.point(0)
+
+    def table(self, name: str, group: Group, *, subgroup: bool) -> PointTable:
+        """An array with its count: points on the curve, with `subgroup` of order r."""
+        start = self.offset
+        count = int.from_bytes(self._take(f"{name}: count", 4).tobytes(), "big")
+        with span(f"decode {name}", items=count, bytes=count * point_bytes(group)):
+            table = self._decode(name, group, count)
+        with span(f"check {name}", items=count):
+            check_points(self.path, f"{name} at offset {start + 4}", table, subgroup=subgroup)
+        return table
+
+    def end(self) -> None:
+        """Raises unless everything was read."""
+        left = len(self.data) - self.offset
+        if left:
+            raise FormatError(self.path, f"offset {self.offset}", "the end of the file", f"{left} more bytes")
+
+    def _decode(self, name: str, group: Group, count: int) -> PointTable:
+        offset = self.offset
+        data = self._take(f"{name}: {count} points", count * point_bytes(group))
+        out = _native.arena().empty((count, CURVE.point_limbs(group)), np.uint64)
+        return decode_points(self.path, offset, data, group, out)
+
+    def _take(self, field: str, n: int) -> Bytes:
+        left = len(self.data) - self.offset
+        if n > left:
+            raise FormatError(self.path, f"offset {self.offset}: {field}", f"{n} bytes", f"{left} bytes left")
+        self.offset += n
+        return self.data[self.offset - n : self.offset]
