@@ -1,20 +1,38 @@
-"""File formats, read and written. `circom`: the files of circom and snarkjs."""
+"""File formats, read and written: `circom` (the files of circom and snarkjs) and `bellperson` (those of Filecoin)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
-from snarkline.lazy import exports
-
-if TYPE_CHECKING:
-    from snarkline.formats.circom import (
-        load_proving_key,
-        load_r1cs,
-        load_verifying_key,
-        load_witness,
-        save_proving_key,
-    )
+from snarkline.formats import bellperson, circom
+from snarkline.formats.circom import load_r1cs, load_witness
+from snarkline.groth16.keys import ProvingKey, VerifyingKey
 
 __all__ = ["load_proving_key", "load_r1cs", "load_verifying_key", "load_witness", "save_proving_key"]
 
-__getattr__, __dir__ = exports(__name__, {"snarkline.formats.circom": __all__})
+
+def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False) -> ProvingKey:
+    """The proving key in a .params file (bellperson's) or, by any other name, a .zkey file (circom's).
+
+    Arguments and errors are those of `circom.load_proving_key`; `strict` says nothing about .params files, whose weak
+    forms are always refused.
+    """
+    if Path(path).suffix == ".params":
+        return bellperson.load_parameters(path, check_subgroup=check_subgroup)
+    return circom.load_proving_key(path, check_subgroup=check_subgroup, strict=strict)
+
+
+def load_verifying_key(path: str | os.PathLike[str], *, strict: bool = False) -> VerifyingKey:
+    """The verifying key in a .vk file (bellperson's), a verification_key.json or a .zkey file (circom's)."""
+    if Path(path).suffix == ".vk":
+        return bellperson.load_verifying_key(path)
+    return circom.load_verifying_key(path, strict=strict)
+
+
+def save_proving_key(key: ProvingKey, path: str | os.PathLike[str]) -> None:
+    """Writes a .params file if the path is called so, a .zkey file otherwise. Raises OSError and MismatchError."""
+    if Path(path).suffix == ".params":
+        bellperson.save_parameters(key, path)
+    else:
+        circom.save_proving_key(key, path)

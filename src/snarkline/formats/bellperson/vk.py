@@ -38,6 +38,8 @@ def read_verifying_key(reader: PointReader) -> tuple[VerifyingKey, dict[str, Poi
     ic = reader.table("ic", Group.G1, subgroup=True)
     if len(ic) == 0:
         raise FormatError(reader.path, f"offset {reader.offset - 4}: ic: count", "1 or more", 0)
+    if points["gamma_g2"] == points["delta_g2"]:
+        raise FormatError(reader.path, "delta_g2", "another point than gamma_g2", "the same: anyone can forge proofs")
     key = VerifyingKey(
         CURVE, points["alpha_g1"], points["beta_g2"], points["gamma_g2"], points["delta_g2"], tuple(ic.to_points())
     )
