@@ -64,6 +64,21 @@ class UnsatisfiedError(InputError):
         return type(self), (self.constraint, self.detail)
 
 
+class CircuitError(InputError):
+    """A circuit written in Python that cannot be recorded or compiled.
+
+    Attributes: `gadget` (path of the gadget, empty at the top), `detail`.
+    """
+
+    def __init__(self, gadget: str, detail: str) -> None:
+        self.gadget = gadget
+        self.detail = detail
+        super().__init__(printable(f"{gadget or 'circuit'}: {detail}"))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.gadget, self.detail)
+
+
 class BudgetError(SnarklineError):
     """Memory that was asked for and cannot be had within the budget.
 

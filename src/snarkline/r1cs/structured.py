@@ -30,7 +30,8 @@ class Run:
     """`count` instances of a template.
 
     The wire of aux column k (from 0) of instance i is first_wire + i * n_aux + k. The wire of port j in instance i is
-    base[j] + i * stride[j], or table[i, j] where the wiring is not arithmetic; base and stride are then empty.
+    base[j] + i * stride[j], or table[i, j] where the wiring is not arithmetic; base and stride are then empty. `path`
+    is the gadget path of the place where the template is used.
     """
 
     template: int
@@ -40,6 +41,7 @@ class Run:
     base: Wires
     stride: Wires
     table: npt.NDArray[np.uint32] | None = None
+    path: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -105,7 +107,8 @@ class StructuredR1CS:
         number = bisect_right(self._first_rows, row) - 1
         run = self.runs[number]
         instance, local = divmod(row - run.first_row, self.template_of(run).n_rows)
-        return Place(number, instance, local, self.template_of(run).path(local))
+        path = "/".join(part for part in (run.path, self.template_of(run).path(local)) if part)
+        return Place(number, instance, local, path)
 
     def wire_path(self, wire: int) -> str:
         """What a wire is called: its gadget path and name, or its number within the template."""

@@ -1,0 +1,1 @@
+"""Circuits written in Python: recorded once, as templates, before there are values."""

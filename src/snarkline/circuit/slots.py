@@ -1,0 +1,92 @@
+"""Values taken apart into slots, and put together again.
+
+A *slot* is one integer for one wire, bit or constant, so that what a gadget takes and returns is a list of integers and
+a *shape* that says how to rebuild it. A bit's slot is its literal. A number's slot is 2 * column if it is one wire, and
+-1 - c if it is the constant c. Shapes are nested tuples: they are hashable, and go into the keys of templates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snarkline.circuit.recorder import ONE, Recorder
+from snarkline.circuit.values import Bit, Bits, Num
+from snarkline.circuit.words import UInt8, UInt32, UInt64, Word
+
+Slot = int
+Shape = tuple[Any, ...]
+
+WORDS: dict[str, type[Word]] = {word.__name__: word for word in (UInt8, UInt32, UInt64)}
+STATIC = (int, str, bytes, type(None))
+"""What else a gadget may take: parameters that its template is specialised on."""
+
+
+@dataclass
+class Slots:
+    """The slots of some values. `kinds` has a letter a slot: b for a bit, n for a number."""
+
+    slots: list[Slot]
+    kinds: list[str]
+
+    def take_apart(self, cs: Recorder, value: Any) -> Shape:
+        """Appends a value's slots; its shape. A number that is not one wire or a constant is allocated.
+
+        Raises CircuitError for wires of another system and for what is no value of a circuit.
+        """
+        if isinstance(value, Bit | Bits | Num) and value.cs is not cs:
+            raise cs.error("a wire of another constraint system, or of another gadget, is used here")
+        if isinstance(value, Bits):
+            self._add(value.literals, "b")
+            return (type(value).__name__, len(value))
+        if isinstance(value, Bit):
+            self._add([value.literal], "b")
+            return ("Bit",)
+        if isinstance(value, Num):
+            constant = value.constant
+            self._add([2 * _column(value.allocated()) if constant is None else -1 - constant], "n")
+            return ("Num",)
+        if isinstance(value, list | tuple):
+            return (type(value).__name__, *(self.take_apart(cs, item) for item in value))
+        if isinstance(value, STATIC):
+            return ("static", type(value).__name__, value)
+        raise cs.error(f"a gadget does not take or return values of type {type(value).__name__}")
+
+    def _add(self, slots: Sequence[Slot], kind: str) -> None:
+        self.slots.extend(slots)
+        self.kinds.extend(kind * len(slots))
+
+
+def put_together(cs: Recorder, shape: Shape, slots: Iterator[Slot]) -> Any:
+    """The value of a shape from its slots."""
+    name = shape[0]
+    if name == "Num":
+        slot = next(slots)
+        return Num(cs, {ONE: -1 - slot} if slot < 0 else {slot >> 1: 1})
+    if name == "Bit":
+        return Bit(cs, next(slots))
+    if name == "Bits" or name in WORDS:
+        literals = [next(slots) for _ in range(shape[1])]
+        return WORDS[name](cs, literals) if name in WORDS else Bits(cs, literals)
+    if name == "static":
+        return shape[2]
+    items = [put_together(cs, item, slots) for item in shape[1:]]
+    return items if name == "list" else tuple(items)
+
+
+def n_slots(shape: Shape) -> int:
+    """How many slots a shape takes."""
+    if shape[0] in ("Num", "Bit"):
+        return 1
+    if shape[0] == "static":
+        return 0
+    if shape[0] == "Bits" or shape[0] in WORDS:
+        return int(shape[1])
+    return sum(n_slots(item) for item in shape[1:])
+
+
+def _column(number: Num) -> int:
+    column = number.column
+    assert column is not None
+    return column

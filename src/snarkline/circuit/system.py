@@ -1,0 +1,367 @@
+"""Constraint systems: what a whole circuit is recorded into.
+
+Calls of gadgets become runs of templates. What is recorded between two calls becomes a template of its own, with one
+instance; equal ones are kept once. Wires are counted in three ranges, private ones from 1, public ones and outputs from
+far above, because how many of them there are is known at the end only: `finish` renames them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snarkline.circuit.batch import Batch
+from snarkline.circuit.builder import Builder, Gadget
+from snarkline.circuit.gadget import Pattern, Recording, match
+from snarkline.circuit.library import Library
+from snarkline.circuit.merging import Instances, merged
+from snarkline.circuit.recorder import ONE, Renaming
+from snarkline.circuit.slots import Shape, Slot, Slots, put_together
+from snarkline.circuit.values import Bit, Num, Operand, combination
+from snarkline.circuit.wiring import Ints, Wiring, after, beside, segments
+from snarkline.curves.curve import Curve
+from snarkline.errors import CircuitError
+from snarkline.r1cs.program import Op
+from snarkline.r1cs.structured import Run, StructuredR1CS
+from snarkline.r1cs.template import Template
+
+PUBLIC = 1 << 40
+OUTPUT = 1 << 41
+MAX_WIRES = 1 << 32
+
+
+@dataclass(frozen=True)
+class Given:
+    """A stretch of wires whose values are given with the inputs."""
+
+    first: int
+    count: int
+    bits: bool
+
+
+class ConstraintSystem(Builder):
+    """A circuit while it is recorded: wires and constraints of its own, and calls of gadgets.
+
+    `library` holds the templates of gadgets; one that is shared between circuits saves recording them again.
+    """
+
+    def __init__(self, curve: Curve, *, library: Library | None = None) -> None:
+        super().__init__(curve, "", 0)
+        self.library = library or Library(curve)
+        if self.library.curve is not curve:
+            raise CircuitError("", f"a library of templates over {self.library.curve.name} for {curve.name}")
+        self._templates: list[Template] = []
+        self._numbers: dict[object, int] = {}
+        self._runs: list[Instances] = []
+        self._firsts: list[int] = []
+        self._all_given: list[Given] = []
+        self._public_bits = bytearray(1)
+        self._n_outputs = self._n_rows = 0
+
+    # --- public wires ---------------------------------------------------------------------------
+
+    @property
+    def n_public(self) -> int:
+        """How many public wires there are so far, outputs among them."""
+        return len(self._public_bits) - 1 + self._n_outputs
+
+    def public(self) -> Num:
+        """A public number, given with the inputs."""
+        return Num(self, {self.new_public(1): 1})
+
+    def public_bit(self) -> Bit:
+        """A public bit, given with the inputs, and the constraint that it is one."""
+        column = self.new_public(1, bits=True)
+        self.row({ONE: 1, column: -1}, {column: 1}, {})
+        return Bit(self, 2 * column)
+
+    def new_public(self, n: int, *, bits: bool = False) -> int:
+        """The first of `n` public wires that are given."""
+        first = PUBLIC + len(self._public_bits)
+        self._public_bits.extend(bytes([bits]) * n)
+        self._add_given(Given(first, n, bits))
+        return first
+
+    def inputize(self, value: Operand) -> Num:
+        """A public wire that takes the value of a private number: wire * 1 = value."""
+        terms = combination(self, value)
+        column = PUBLIC + len(self._public_bits)
+        self._public_bits.append(False)
+        self.row({column: 1}, {ONE: 1}, terms)
+        self.emit(Op.LINEAR, column, self.sum(terms))
+        return Num(self, {column: 1})
+
+    def output(self, value: Operand) -> Num:
+        """A public wire among the circuit's outputs, which stand before its inputs: value * 1 = wire."""
+        terms = combination(self, value)
+        self._n_outputs += 1
+        column = OUTPUT + self._n_outputs
+        row = self.row(terms, {ONE: 1}, {column: 1})
+        self.emit(Op.SOLVE, column, row)
+        return Num(self, {column: 1})
+
+    def is_bit(self, column: int) -> bool:
+        if column >= PUBLIC:
+            return column < OUTPUT and bool(self._public_bits[column - PUBLIC])
+        if column >= self._first or column == ONE:
+            return super().is_bit(column)
+        run = self._runs[bisect_right(self._firsts, column) - 1]
+        template = self._templates[run.template]
+        return bool(template.bits[template.first_aux + (column - run.first) % template.n_aux])
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    def call(self, gadget: Gadget, *inputs: Any) -> Any:
+        slots = Slots([], [])
+        shape = slots.take_apart(self, inputs)
+        out_shape, outputs = self._stretch(gadget, shape, Wiring.same(1, slots.slots))
+        return put_together(self, out_shape, iter(outputs.row(0)))
+
+    def map(self, gadget: Gadget, *inputs: Any) -> Batch:
+        shape, wiring = self._inputs(inputs, self.common_length(inputs))
+        stretches = [self._stretch(gadget, shape, wiring.part(*bounds)) for bounds in segments(wiring)]
+        (out_shape, first), *rest = stretches
+        if any(other != out_shape or part.constants != first.constants for other, part in rest):
+            raise self.error(f"{gadget.name} returns values of other shapes, or other constants, for some instances")
+        return Batch(self, out_shape, after([part for _, part in stretches]))
+
+    def scan(self, gadget: Gadget, carry: Any, *inputs: Any, count: int | None = None) -> Any:
+        slots = Slots([], [])
+        carry_shape = slots.take_apart(self, carry)
+        (_, *item_shapes), wiring = self._inputs(inputs, self.common_length(inputs, count))
+        shape = ("tuple", carry_shape, *item_shapes)
+        state, done = slots.slots, 0
+        while done < wiring.count:
+            full = self._steady(gadget, shape, state, wiring.part(done, wiring.count))
+            out_shape, outputs = self._stretch(gadget, shape, full)
+            if out_shape != carry_shape:
+                raise self.error(f"{gadget.name} must return what it is to take next: the same kinds of values")
+            done += full.count
+            state = outputs.row(full.count - 1)
+        return put_together(self, carry_shape, iter(state))
+
+    def _inputs(self, inputs: tuple[Any, ...], count: int) -> tuple[Shape, Wiring]:
+        """Batches, and values that are the same for all, as the slots of `count` instances."""
+        shapes: list[Shape] = []
+        parts = [Wiring.same(count, [])]
+        for value in inputs:
+            if isinstance(value, Batch):
+                if value.cs is not self:
+                    raise self.error("a batch of another constraint system is used here")
+                shapes.append(value.shape)
+                parts.append(value.wiring)
+            else:
+                slots = Slots([], [])
+                shapes.append(slots.take_apart(self, value))
+                parts.append(Wiring.same(count, slots.slots))
+        return ("tuple", *shapes), beside(parts)
+
+    def _steady(self, gadget: Gadget, shape: Shape, state: list[Slot], rest: Wiring) -> Wiring:
+        """The inputs of as many instances of a chain as follow one another by arithmetic and have one pattern.
+
+        The first of them has the carry `state`. They do if the inputs of the second differ from those of the first by
+        what each later step adds too: the template's size for wires of the instance before, the same as a port for a
+        port that is handed on, the stride of the batch for its values.
+        """
+        alone = beside([Wiring.same(1, state), rest.part(0, 1)])
+        if rest.count == 1:
+            return alone
+        pattern, ports = match(shape, alone.row(0), self.is_bit)
+        recording = self._recording(gadget, pattern)
+        first = self._next  # of the instance's own wires: a call closes what is open
+        following = _outputs(recording, ports, first)[: len(state)]
+        next_pattern, next_ports = match(
+            shape, [*following, *rest.row(1)], lambda column: self._will_be_bit(column, recording.template, first)
+        )
+        if next_pattern != pattern:
+            return alone
+        steps = [b - a for a, b in zip(ports, next_ports, strict=True)]
+        for slot, output in zip(pattern.slots, recording.outputs, strict=False):
+            if slot > 1 and steps[(slot >> 1) - 1] != _step(recording.template, output, steps):
+                return alone
+        carried = Wiring.same(rest.count, state)
+        stride = [steps[(slot >> 1) - 1] if slot > 1 else 0 for slot in pattern.slots[: len(state)]]
+        carried = Wiring(rest.count, carried.base, np.array(stride, dtype=np.int64), None, carried.constants)
+        full = beside([carried, rest])
+        return full.part(*segments(full)[0])
+
+    def _will_be_bit(self, column: int, template: Template, first: int) -> bool:
+        """Whether a column is a bit, once the instance of a template whose own columns begin at `first` is there."""
+        return (
+            bool(template.bits[template.first_aux + column - first])
+            if first <= column < PUBLIC
+            else self.is_bit(column)
+        )
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    def _recording(self, gadget: Gadget, pattern: Pattern) -> Recording:
+        """The recording of a gadget. Errors name the place of the call too."""
+        try:
+            return self.library.get(self.checked(gadget), pattern)
+        except CircuitError as error:
+            raise CircuitError("/".join(filter(None, (self.path, error.gadget))), error.detail) from None
+
+    def _stretch(self, gadget: Gadget, shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
+        """Instances of one pattern: shape and slots of their outputs."""
+        pattern, ports = match(shape, wiring.row(0), self.is_bit)
+        recording = self._recording(gadget, pattern)
+        template = recording.template
+        # The slot in which each port appears first says how its wire moves on.
+        places = np.zeros(len(ports), dtype=np.int64)
+        for place, slot in reversed(list(enumerate(pattern.slots))):
+            if slot > 1:
+                places[(slot >> 1) - 1] = place
+        base, stride = np.array(ports, dtype=np.int64), wiring.stride[places]
+        table = None if wiring.table is None else wiring.table[:, places] >> 1
+        self._close_segment()
+        first = self._next
+        outputs = _output_wiring(recording, wiring.count, first, (base, stride, table))
+        if template.n_aux or template.n_rows:
+            number = self._numbers.setdefault(template, len(self._templates))
+            if number == len(self._templates):
+                self._templates.append(template)
+            run = Instances(number, wiring.count, first, base, stride, table, self.path)
+            self._add_instances(run, recording.given)
+        return recording.shape, outputs
+
+    def _add_instances(self, run: Instances, given: Ints) -> None:
+        template = self._templates[run.template]
+        self._count_rows(run.count * template.n_rows, template.name)
+        # Values can be given to a run of one instance only.
+        for i in range(run.count if len(given) else 1):
+            one = run if len(given) == 0 else run.part(i, i + 1, template.n_aux)
+            self._runs.append(one)
+            self._firsts.append(one.first)
+            for offset in given.tolist():
+                self._add_given(Given(one.first + offset, 1, bool(template.bits[template.first_aux + offset])))
+        self._next += run.count * template.n_aux
+        self._clear()
+        if self._next + self.n_public >= MAX_WIRES:
+            raise self.error(f"more than {MAX_WIRES} wires")
+
+    def _close_segment(self) -> None:
+        """Makes a template, with one instance, of what was recorded since the last call."""
+        ports = self._foreign_columns()
+        if not ports and self._next == self._first and len(self._a) == 0:
+            return
+        template = self._close(Renaming(ports, self._first))
+        number = self._numbers.setdefault(_content(template), len(self._templates))
+        if number == len(self._templates):
+            self._templates.append(template)
+        self._count_rows(template.n_rows, "")
+        base = np.array(ports, dtype=np.int64)
+        self._runs.append(Instances(number, 1, self._first, base, np.zeros_like(base), None, ""))
+        self._firsts.append(self._first)
+        for columns in self._given:
+            bits = self._own_bits[columns.start - self._first : columns.stop - self._first]
+            self._add_given(Given(columns.start, len(columns), bool(bits[0])))
+        self._clear()
+
+    def _count_rows(self, n: int, name: str) -> None:
+        self._n_rows += n
+        limit = 1 << self.curve.two_adicity - 1
+        if self._n_rows + self.n_public + 1 > limit:
+            where = CircuitError("/".join(filter(None, (self.path, name))), "")
+            raise CircuitError(
+                where.gadget,
+                f"{self._n_rows} constraints and {self.n_public} public wires; the scalar field of {self.curve.name} "
+                f"has evaluation domains up to 2^{self.curve.two_adicity - 1}",
+            )
+
+    def _add_given(self, given: Given) -> None:
+        last = self._all_given[-1] if self._all_given else None
+        if last is not None and last.bits == given.bits and last.first + last.count == given.first:
+            self._all_given[-1] = Given(last.first, last.count + given.count, given.bits)
+        else:
+            self._all_given.append(given)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def finish(self) -> StructuredR1CS:
+        """The constraint system that was recorded."""
+        self._close_segment()
+        n_public = self.n_public
+        runs: list[Run] = []
+        row = 0
+        for run in merged(self._runs, self._templates):
+            table = run.table
+            base = self._wires(run.base)
+            runs.append(
+                Run(
+                    template=run.template,
+                    count=run.count,
+                    first_row=row,
+                    first_wire=n_public + run.first,
+                    base=base if table is None else base[:0],
+                    stride=run.stride if table is None else base[:0],
+                    table=None if table is None else self._wires(table).astype(np.uint32),
+                    path=run.path,
+                )
+            )
+            row += run.count * self._templates[run.template].n_rows
+        given = [np.arange(part.count, dtype=np.int64) + part.first for part in self._all_given]
+        bits = [np.full(part.count, part.bits) for part in self._all_given]
+        return StructuredR1CS(
+            curve=self.curve,
+            n_wires=n_public + self._next,
+            n_public=n_public,
+            n_outputs=self._n_outputs,
+            templates=tuple(self._templates),
+            runs=tuple(runs),
+            given=self._wires(np.concatenate([np.empty(0, np.int64), *given])).astype(np.uint32),
+            bits=np.concatenate([np.empty(0, np.bool_), *bits]),
+        )
+
+    def _wires(self, columns: Ints) -> Ints:
+        """The final numbers of wires: 1, then outputs, other public wires, private ones."""
+        inputs = np.where(columns >= PUBLIC, columns - PUBLIC + self._n_outputs, columns + self.n_public)
+        return np.where(columns >= OUTPUT, columns - OUTPUT, inputs)
+
+
+def _outputs(recording: Recording, ports: list[int], first: int) -> list[Slot]:
+    """The slots that an instance returns, whose own columns begin at `first`."""
+    n_ports = recording.template.n_ports
+    slots: list[Slot] = []
+    for slot in recording.outputs:
+        column = slot >> 1
+        if column > 0:
+            wire = ports[column - 1] if column <= n_ports else first + column - 1 - n_ports
+            slot = 2 * wire | slot & 1
+        slots.append(slot)
+    return slots
+
+
+def _output_wiring(recording: Recording, count: int, first: int, ports: tuple[Ints, Ints, Ints | None]) -> Wiring:
+    """The slots that the instances of a run return, for base, stride and table of its ports."""
+    template = recording.template
+    port_base, port_stride, port_table = ports
+    base = _outputs(recording, port_base.tolist(), first)
+    strides = [0, *port_stride.tolist(), *[template.n_aux] * template.n_aux]
+    stride = np.array([strides[slot >> 1] if slot > 1 else 0 for slot in recording.outputs], dtype=np.int64)
+    constants = {j: slot for j, slot in enumerate(base) if slot < 0}
+    slots = np.array([max(slot, -1) for slot in base], dtype=np.int64)
+    wiring = Wiring(count, slots, stride, None, constants)
+    if port_table is None:
+        return wiring
+    rows = wiring.rows().copy()
+    for j, slot in enumerate(recording.outputs):
+        if 1 <= slot >> 1 <= template.n_ports:
+            rows[:, j] = 2 * port_table[:, (slot >> 1) - 1] | slot & 1
+    return Wiring.of_rows(rows, constants)
+
+
+def _step(template: Template, output: Slot, steps: list[int]) -> int:
+    """By how much the wire of an output moves on from one instance of a chain to the next."""
+    return steps[(output >> 1) - 1] if output >> 1 <= template.n_ports else template.n_aux
+
+
+def _content(template: Template) -> tuple[object, ...]:
+    """What makes two templates of the top level the same one."""
+    arrays = [template.bits, template.program.code]
+    for matrix in (template.a, template.b, template.c, template.program.combinations):
+        arrays += [matrix.row_start, matrix.column, matrix.value, matrix.coefficients.limbs]
+    return (template.n_ports, template.paths, template.names, *(array.tobytes() for array in arrays))
