@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +32,8 @@ def mapping(n_bytes: int) -> mmap.mmap:
 
 
 def timeline_of(plant: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> Timeline:
-    """A timeline in which `plant` runs in "parent" outside of any child. On a busy machine, one of several tries."""
-    for _ in range(5):
+    """A timeline in which `plant` runs in "parent" outside of any child. On a busy machine, one of two tries."""
+    for _ in range(2):
         with Timeline() as timeline, span("parent"):
             with span("child"):
                 prepare()
@@ -53,8 +54,14 @@ def parent_gap(timeline: Timeline) -> g.Gap:
 def assert_named(timeline: Timeline, cause: str) -> None:
     gap = parent_gap(timeline)
     assert gap.flagged
-    assert gap.cause == cause, gap.evidence
-    assert f"likely {cause}" in timeline.report()
+    assert gap.cause_of_rest == cause, gap.evidence
+    # Other programs may keep the processors busy for most of the time; the report then says both.
+    starved = gap.evidence.starved_ns / gap.evidence.wall_ns
+    if starved < 0.5:
+        assert gap.cause == cause, gap.evidence
+    if starved < 0.9:
+        assert gap.likely.endswith(cause)
+        assert f"likely {gap.likely}" in timeline.report()
 
 
 def test_page_release() -> None:
@@ -199,6 +206,68 @@ def test_computation() -> None:
 
     gap = parent_gap(timeline_of(plant))
     assert gap.flagged and gap.cause in (g.COMPUTATION, g.PROCESSOR)
+
+
+def test_waiting_for_a_processor() -> None:
+    """This thread and four that never stop, on one processor."""
+    mine = os.sched_getaffinity(0)
+    one = {min(mine)}
+    hog = [
+        sys.executable,
+        "-c",
+        f"import os\nos.sched_setaffinity(0, {one})\nprint(flush=True)\nwhile True: pass",
+    ]
+    hogs = [subprocess.Popen(hog, stdout=subprocess.PIPE) for _ in range(4)]
+    try:
+        for process in hogs:
+            assert process.stdout is not None and process.stdout.readline()
+        os.sched_setaffinity(0, one)
+
+        def plant() -> None:
+            end = time.thread_time() + 0.1
+            while time.thread_time() < end:
+                sum(range(1000))
+
+        with Timeline() as timeline, span("parent"):
+            with span("child"):
+                pass
+            plant()
+    finally:
+        os.sched_setaffinity(0, mine)
+        for process in hogs:
+            process.kill()
+            process.communicate()
+    gap, evidence = parent_gap(timeline), parent_gap(timeline).evidence
+    assert gap.flagged and gap.cause == g.PROCESSOR
+    assert "likely waiting for a processor" in timeline.report()
+    assert evidence.run_delay_ns > evidence.wall_ns / 2
+    assert evidence.involuntary > 0
+    assert "% waiting for a processor (taken away" in timeline.report()
+
+
+def test_system_calls_that_move_no_pages() -> None:
+    """The kernel works, and nothing speaks for a driver."""
+    libc, buffer = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 20)
+    ctypes.memset(buffer, 1, len(buffer))
+    assert_named(timeline_of(lambda: [libc.getrandom(buffer, len(buffer), 0) for _ in range(40)]), g.SYSTEM)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause"),
+    [
+        (g.Evidence(100, system_ns=100), g.SYSTEM),
+        (g.Evidence(100, system_ns=100, device_ns=10), g.DRIVER),
+        (g.Evidence(100, system_ns=100, waits=Counter({g.DRIVER: 1})), g.DRIVER),
+        (g.Evidence(100, voluntary=3, waits=Counter({g.DRIVER: 4, g.LOCK: 3})), g.DRIVER),
+        (g.Evidence(100, voluntary=3, waits=Counter({g.DRIVER: 3, g.LOCK: 4})), g.LOCK),
+        (g.Evidence(100, involuntary=1), g.PROCESSOR),
+        (g.Evidence(100, user_ns=50, voluntary=1, run_delay_ns=50), g.PROCESSOR),
+        (g.Evidence(100, user_ns=52, voluntary=1, run_delay_ns=48), g.COMPUTATION),
+        (g.Evidence(100, voluntary=1, run_delay_ns=20), g.LOCK),
+    ],
+)
+def test_a_cause_needs_its_evidence(evidence: g.Evidence, cause: str) -> None:
+    assert evidence.cause == cause
 
 
 DRIVER = """

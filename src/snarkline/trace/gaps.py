@@ -25,7 +25,8 @@ LOCK = "GIL or lock"
 DEVICE = "device synchronisation"
 IO = "I/O"
 SLEEP = "sleep"
-PROCESSOR = "no processor free"
+PROCESSOR = "waiting for a processor"
+SYSTEM = "system calls"
 COMPUTATION = "computation"
 
 FLAG_NS, FLAG_SHARE, FLAG_FLOOR_NS = 10_000_000, 0.01, 100_000
@@ -80,10 +81,12 @@ class Evidence:
 
     @property
     def cause(self) -> str:
-        """The likely cause, one of the names above. A want of processors stretches all causes; it is one by itself
-        only where little else remains."""
-        if self.starved_ns >= 0.9 * self.wall_ns:
-            return PROCESSOR
+        """The likely cause, one of the names above: a want of processors where that took half of the time or more."""
+        return PROCESSOR if self.starved_ns * 2 >= self.wall_ns else self.cause_of_rest
+
+    @property
+    def cause_of_rest(self) -> str:
+        """The likely cause of the time in which the thread did not want for a processor."""
         half = (self.wall_ns - self.starved_ns) / 2
         waited = self.waits.total() or 1
         off = self.off_ns - self.starved_ns
@@ -118,7 +121,7 @@ class Evidence:
             return FIRST_TOUCH
         if self.io_bytes >= _MIB or self.blocks:
             return IO
-        return DRIVER
+        return DRIVER if self.driver_ns or self.device_ns or self.waits[DRIVER] else SYSTEM
 
 
 @dataclass(frozen=True)
@@ -130,10 +133,19 @@ class Gap:
     evidence: Evidence
     cause: str
     """The cause of the pieces that make up most of it."""
+    cause_of_rest: str
+    """The same of the time in which the thread did not want for a processor."""
 
     @property
     def wall_s(self) -> float:
         return self.evidence.wall_ns * 1e-9
+
+    @property
+    def likely(self) -> str:
+        """The cause in words; where a want of processors left over a tenth for another one, both."""
+        e = self.evidence
+        both = self.cause == PROCESSOR and e.starved_ns < 0.9 * e.wall_ns
+        return f"{self.cause}, and {self.cause_of_rest}" if both else self.cause
 
     @property
     def share(self) -> float:
@@ -182,7 +194,7 @@ class Ledger:
             rss_fell=fell,
             rss_rose=rose,
             io_bytes=_growth([(w.ns, w.io_bytes) for w in samples if w.io_bytes >= 0], begin_ns, end_ns),
-            run_delay_ns=_growth([(w.ns, w.run_delay_ns) for w in samples if w.run_delay_ns >= 0], begin_ns, end_ns),
+            run_delay_ns=b.run_delay_ns - a.run_delay_ns,
             device_ns=overlap(self._device, begin_ns, end_ns),
             release_ns=overlap(union((r.begin_ns, r.end_ns) for r in pages), begin_ns, end_ns),
             driver_ns=overlap(union((r.begin_ns, r.end_ns) for r in driver), begin_ns, end_ns),
@@ -219,12 +231,18 @@ def find_gaps(timeline: Timeline, ledger: Ledger | None = None) -> dict[int, Gap
         owned = union((c.begin.ns, c.end.ns) for c in children.get(s.id, []))
         pieces = tuple(without(owned, s.begin.ns, (s.last or s.end).ns))
         judged = [ledger.between(s.thread, a, b) for a, b in pieces]
-        by_cause: Counter[str] = Counter()
-        for e in judged:
-            by_cause[e.cause] += e.wall_ns
-        cause = by_cause.most_common(1)[0][0] if by_cause else COMPUTATION
-        gaps[s.id] = Gap(s, pieces, sum(judged, Evidence(0)), cause)
+        cause = _most((e.cause, e.wall_ns) for e in judged)
+        rest = _most((e.cause_of_rest, e.wall_ns - e.starved_ns) for e in judged)
+        gaps[s.id] = Gap(s, pieces, sum(judged, Evidence(0)), cause, rest)
     return gaps
+
+
+def _most(causes: Iterable[tuple[str, int]]) -> str:
+    """The cause of most nanoseconds."""
+    sums: Counter[str] = Counter()
+    for cause, ns in causes:
+        sums[cause] += ns
+    return sums.most_common(1)[0][0] if sums else COMPUTATION
 
 
 def union(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

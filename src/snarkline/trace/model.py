@@ -14,7 +14,7 @@ MAX_DEPTH = 500
 
 
 class Moment(NamedTuple):
-    """What a thread had used at a point in time: CLOCK_MONOTONIC, then getrusage(RUSAGE_THREAD), then the arena."""
+    """What a thread had used at a point in time: CLOCK_MONOTONIC, getrusage(RUSAGE_THREAD), the arena, schedstat."""
 
     ns: int
     user_ns: int = 0
@@ -30,6 +30,8 @@ class Moment(NamedTuple):
     arena_taken: int = 0
     """Bytes that this thread took from arenas."""
     arena_released: int = 0
+    run_delay_ns: int = 0
+    """Ready to run, and no processor for it; 0 where the system does not say."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +182,6 @@ class WaitSample(NamedTuple):
     """Number of the system call that it waited in; -1 on or ready for a processor, -2 blocked outside any call."""
     io_bytes: int
     """Read and written so far; -1 unknown."""
-    run_delay_ns: int
-    """Time so far in which it was ready to run and had no processor; -1 unknown."""
 
 
 def numbers(values: Any) -> list[int]:

@@ -106,7 +106,7 @@ class _Rows:
         note = ""
         if flagged:
             worst = max(flagged, key=lambda g: g.evidence.wall_ns)
-            note = f"likely {worst.cause}: {evidence_note(sum((g.evidence for g in flagged), Evidence(0)))}"
+            note = f"likely {worst.likely}: {evidence_note(sum((g.evidence for g in flagged), Evidence(0)))}"
         share = seconds / parent_s if parent_s else 0.0
         self.rows.append(Row(depth, "gap", "unattributed", seconds, share, note, "<- gap" if flagged else ""))
 
@@ -135,7 +135,8 @@ def evidence_note(e: Evidence) -> str:
     if e.system_ns * 10 > wall:
         parts.append(f"{100 * min(1.0, e.system_ns / wall):.0f} % system time")
     if e.starved_ns * 5 > wall:
-        parts.append(f"{100 * min(1.0, e.starved_ns / wall):.0f} % waiting for a processor")
+        taken = f" (taken away {e.involuntary} times)" if e.involuntary else ""
+        parts.append(f"{100 * min(1.0, e.starved_ns / wall):.0f} % waiting for a processor{taken}")
     if e.rss_fell >= 1 << 20:
         parts.append(f"RSS fell {amount(e.rss_fell)}")
     if e.faults >= 100:

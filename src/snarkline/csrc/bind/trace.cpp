@@ -17,7 +17,7 @@ namespace {
 
 nb::tuple moment(const Moment& m) {
   return nb::make_tuple(m.ns, m.user_ns, m.system_ns, m.minor_faults, m.major_faults, m.voluntary, m.involuntary,
-                        m.blocks, m.arena_taken, m.arena_released);
+                        m.blocks, m.arena_taken, m.arena_released, m.run_delay_ns);
 }
 
 nb::object known(std::int64_t value) { return value < 0 ? nb::none() : nb::cast(value); }
@@ -45,8 +45,7 @@ nb::list counters_since(std::int64_t ns) {
 
 nb::list waits_since(std::int64_t ns) {
   nb::list out;
-  for (const WaitSample& s : wait_samples(ns))
-    out.append(nb::make_tuple(s.ns, s.thread, s.call, s.io_bytes, s.run_delay_ns));
+  for (const WaitSample& s : wait_samples(ns)) out.append(nb::make_tuple(s.ns, s.thread, s.call, s.io_bytes));
   return out;
 }
 

@@ -17,20 +17,6 @@ namespace {
 
 constexpr std::int64_t evidence_bytes = 1 << 20;
 
-// Time in which the thread was ready to run and had no processor: no teardown. 0 if the system does not say.
-std::int64_t run_delay_ns() {
-  thread_local struct File {
-    int number = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ~File() { close(number); }
-  } file;
-  char text[96];
-  const ssize_t n = file.number < 0 ? -1 : pread(file.number, text, sizeof text - 1, 0);
-  if (n <= 0) return 0;
-  text[n] = 0;
-  const char* second = std::strchr(text, ' ');
-  return second ? std::atoll(second) : 0;
-}
-
 struct Shim {
   snl_release_tally_function tally =
       reinterpret_cast<snl_release_tally_function>(dlsym(RTLD_DEFAULT, "snarkline_release_tally"));
@@ -85,7 +71,7 @@ GhostThread& ghost_thread() {
 void GhostThread::refresh(std::int64_t ticks) {
   usage_.ticks = ticks;
   usage_.rss = resident_bytes();
-  usage_.run_delay_ns = run_delay_ns();
+  usage_.run_delay_ns = std::max<std::int64_t>(0, thread_run_delay_ns());
 }
 
 bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, GhostState& state) {

@@ -26,8 +26,8 @@ constexpr std::size_t max_samples = 4'000'000;  // 128 MB
 class ThreadFiles {
  public:
   explicit ThreadFiles(std::int32_t thread) : thread_(thread) {
-    const char* names[] = {"syscall", "io", "schedstat"};
-    for (int i = 0; i < 3; i++) {
+    const char* names[] = {"syscall", "io"};
+    for (int i = 0; i < 2; i++) {
       char path[64];
       std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", thread, names[i]);
       files_[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -47,13 +47,11 @@ class ThreadFiles {
     sample.thread = thread_;
     sample.call = text[0] == 'r' ? call_running : static_cast<std::int32_t>(std::strtol(text, nullptr, 10));
     if (sample.call == -1 && text[0] == '-') sample.call = call_none;
-    sample.io_bytes = sample.run_delay_ns = -1;
+    sample.io_bytes = -1;
     if (read_file(1, text, sizeof text)) {
       const char* written = std::strstr(text, "wchar: ");
       sample.io_bytes = std::atoll(text + 7) + (written ? std::atoll(written + 7) : 0);  // "rchar: N\nwchar: M"
     }
-    if (read_file(2, text, sizeof text))  // time on a processor, time waiting for one, turns
-      if (const char* delay = std::strchr(text, ' ')) sample.run_delay_ns = std::atoll(delay);
     sample.ns = monotonic_ns();
     return true;
   }
@@ -67,7 +65,7 @@ class ThreadFiles {
   }
 
   std::int32_t thread_;
-  int files_[3];
+  int files_[2];
 };
 
 class Sampler {

@@ -10,9 +10,8 @@ namespace snarkline {
 struct WaitSample {
   std::int64_t ns;
   std::int32_t thread;
-  std::int32_t call;          // number of the system call that it waits in; call_none, call_running
-  std::int64_t io_bytes;      // read and written so far; -1 unknown
-  std::int64_t run_delay_ns;  // so far ready to run but without a processor; -1 unknown
+  std::int32_t call;      // number of the system call that it waits in; call_none, call_running
+  std::int64_t io_bytes;  // read and written so far; -1 unknown
 };
 inline constexpr std::int32_t call_none = -2;     // blocked, in no system call (a page fault)
 inline constexpr std::int32_t call_running = -1;  // on a processor, or ready for one

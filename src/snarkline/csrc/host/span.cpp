@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -98,6 +100,9 @@ std::int64_t nanoseconds(const timeval& t) { return t.tv_sec * 1'000'000'000LL +
 constexpr std::int64_t usage_age_ns = 10'000;
 thread_local Moment last_usage;
 
+// The processor was never taken away or given up since the last look: then no run delay either.
+bool switched(const rusage& r) { return r.ru_nvcsw != last_usage.voluntary || r.ru_nivcsw != last_usage.involuntary; }
+
 void read_usage(Moment& m, std::int64_t ns) {
   if (ns - last_usage.ns > usage_age_ns) {
     // getrusage's times are as old as the scheduler's last tick (up to 4 ms) unless this clock was read just before.
@@ -105,6 +110,7 @@ void read_usage(Moment& m, std::int64_t ns) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     rusage r;
     getrusage(RUSAGE_THREAD, &r);
+    if (switched(r) || last_usage.ns == 0) last_usage.run_delay_ns = std::max<std::int64_t>(0, thread_run_delay_ns());
     last_usage.ns = ns;
     last_usage.user_ns = nanoseconds(r.ru_utime);
     last_usage.system_ns = nanoseconds(r.ru_stime);
@@ -150,6 +156,31 @@ Moment moment_at_end() {
   read_usage(m, ns);
   m.ns = ns;
   return m;
+}
+
+std::int64_t thread_run_delay_ns() {
+  struct File {
+    int number = -1;
+    pid_t owner = 0;
+    ~File() { reset(); }
+    void reset() {
+      if (number >= 0) close(number);
+      number = -1;
+    }
+  };
+  thread_local File file;
+  // A forked child would read its parent's figures through the inherited file.
+  if (file.owner != getpid()) {
+    file.reset();
+    file.number = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    file.owner = getpid();
+  }
+  char text[96];
+  const ssize_t n = file.number < 0 ? -1 : pread(file.number, text, sizeof text - 1, 0);
+  if (n <= 0) return -1;
+  text[n] = 0;
+  const char* second = std::strchr(text, ' ');  // time on a processor, time waiting for one, turns
+  return second ? std::atoll(second) : -1;
 }
 
 std::int64_t resident_bytes() {

@@ -30,11 +30,15 @@ struct Moment {
   std::int64_t voluntary = 0, involuntary = 0;  // context switches
   std::int64_t blocks = 0;                      // of file system input and output
   std::int64_t arena_taken = 0, arena_released = 0;
+  std::int64_t run_delay_ns = 0;  // ready to run and without a processor; 0 if the system does not say
 };
 
 std::int64_t monotonic_ns();
 Moment moment_at_begin();  // the clock is read last
 Moment moment_at_end();    // the clock is read first
+
+// How long the calling thread has been ready to run without a processor, -1 if the system does not say. About 1 us.
+std::int64_t thread_run_delay_ns();
 
 // Resident bytes of the process, -1 if the system does not say. About 1 us.
 std::int64_t resident_bytes();
