@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -98,8 +99,14 @@ def test_fit_recovers_a_line() -> None:
 
 
 def test_what_does_not_fit_into_memory_is_refused() -> None:
-    with pytest.raises(InputError, match=f"{1 << 50} bytes were asked for and .* are free"):
+    with pytest.raises(InputError, match=r"needs 1048576.00 GiB of memory; .* GiB are free"):
         e.require_memory(1 << 50)
+
+
+def test_help_names_the_policies() -> None:
+    command = [sys.executable, "-m", "snarkline", "bench", "release", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "200"})
+    assert all(policy.value in shown.stdout for policy in Release)
 
 
 def test_the_command_prints_rows() -> None:
@@ -115,8 +122,8 @@ def test_the_command_prints_rows() -> None:
     ("options", "message"),
     [
         (["--release", "later"], "--release: expected all or sync, .* found 'later'"),
-        (["--gib", "0"], "--gib: expected 0.001 or more, found 0.0"),
-        (["--gib", "999999"], "bytes of memory are free"),
+        (["--gib", "0"], "--gib: expected a number of GiB from 0.001 to 1048576, found 0.0"),
+        (["--gib", "999999"], "needs 999999.00 GiB of memory; .* GiB are free"),
     ],
 )
 def test_the_command_refuses(options: list[str], message: str) -> None:

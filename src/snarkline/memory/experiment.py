@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -85,6 +85,15 @@ class Moments:
     last: int = 0
     back: int = 0
 
+    def seconds(self, reclaimed: int) -> Row:
+        """What the row of a run says about them. `reclaimed`: when no release was pending any more."""
+        return {
+            "inner_s": (self.native_last - self.entered) * 1e-9,
+            "wrapper_s": (self.back - self.begun) * 1e-9,
+            "teardown_s": (self.native_back - self.native_last + self.back - self.last) * 1e-9,
+            "reclaimed_s": (reclaimed - self.work_done) * 1e-9,
+        }
+
 
 class Ticker:
     """A Python thread that sleeps for 0.2 ms again and again, and how late it was each time."""
@@ -108,13 +117,30 @@ class Ticker:
         return self.rounds
 
 
+class Probes:
+    """Both threads that feel what a release does to others: one that maps memory, and a Python thread."""
+
+    def __init__(self) -> None:
+        self._mappings, self._ticker = core.MapProbe(PROBE_INTERVAL_NS), Ticker()
+        time.sleep(SETTLE_S)
+
+    def stop(self, begin_ns: int, end_ns: int) -> Row:
+        """The 99.9th percentile and the longest of the rounds that touch the window, for each, in seconds."""
+        rounds = {"map": self._mappings.stop(), "python": self._ticker.stop()}
+        return {key: value for name in rounds for key, value in _stalls(name, rounds[name], begin_ns, end_ns).items()}
+
+
+def wait_until(ns: int) -> None:
+    """Sleeps until that time of CLOCK_MONOTONIC, unless it is past."""
+    time.sleep(max(0.0, (ns - time.monotonic_ns()) * 1e-9))
+
+
 def measure(run: Run) -> Row:
     """One run in this process, which should be a fresh one."""
     arena = Arena(run.release, pages="4k" if run.pages == "4k" else "auto", threads=run.threads, idle_s=1e6)
     buffers = _caller_buffers(run, arena)
     kept = list(buffers) if run.policy == CONTROL else []
-    mappings, ticker = core.MapProbe(PROBE_INTERVAL_NS), Ticker()
-    time.sleep(SETTLE_S)
+    probes = Probes()
 
     moments = Moments(begun=time.monotonic_ns())
     box = [buffers]
@@ -125,22 +151,16 @@ def measure(run: Run) -> Row:
         raise InternalError("a release did not end within ten minutes")
     reclaimed = time.monotonic_ns()
     end = max(reclaimed, moments.work_done + int(run.window_s * 1e9))
-    time.sleep(max(0.0, (end - time.monotonic_ns()) * 1e-9))
-
-    window = (moments.work_done, end)
+    wait_until(end)
     return {
         "policy": run.policy,
         "side": run.side,
         "pages": run.pages,
         "secret": run.secret,
         "bytes": run.native_bytes + run.caller_bytes,
-        "inner_s": (moments.native_last - moments.entered) * 1e-9,
-        "wrapper_s": (moments.back - moments.begun) * 1e-9,
-        "teardown_s": (moments.native_back - moments.native_last + moments.back - moments.last) * 1e-9,
-        "reclaimed_s": (reclaimed - moments.work_done) * 1e-9,
-        **_stalls("map", mappings.stop(), window),
-        **_stalls("python", ticker.stop(), window),
-        "peak_rss_bytes": _peak_rss_bytes(),
+        **moments.seconds(reclaimed),
+        **probes.stop(moments.work_done, end),
+        "peak_rss_bytes": peak_rss_bytes(),
     }
 
 
@@ -181,9 +201,7 @@ def _call(run: Run, arena: Arena, box: list[list[Any]], moments: Moments) -> cor
     return kept
 
 
-def _stalls(name: str, rounds: Iterable[tuple[int, int]], window: tuple[int, int]) -> Row:
-    """The longest rounds of those that touch the window, in seconds."""
-    begin, end = window
+def _stalls(name: str, rounds: Iterable[tuple[int, int]], begin: int, end: int) -> Row:
     inside = sorted(spent for at, spent in rounds if at + spent >= begin and at <= end)
     if not inside:
         raise InternalError(f"the {name} probe came to nothing within {(end - begin) * 1e-9:.1f} s")
@@ -193,7 +211,8 @@ def _stalls(name: str, rounds: Iterable[tuple[int, int]], window: tuple[int, int
     }
 
 
-def _peak_rss_bytes() -> int:
+def peak_rss_bytes() -> int:
+    """The most that this process has had in memory."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -211,17 +230,18 @@ def report(run: Run) -> str:
 
 def measure_fresh(run: Run) -> Row:
     """One run in a process of its own."""
-    return dict(json.loads(_fresh(run, "measure")))
+    return dict(json.loads(run_fresh(__name__, run, run.pages, "measure")))
 
 
 def report_fresh(run: Run) -> str:
     """The timeline of one run in a process of its own, as its report."""
-    return _fresh(run, "report")
+    return run_fresh(__name__, run, run.pages, "report")
 
 
-def _fresh(run: Run, what: str) -> str:
-    command = [sys.executable, "-m", "snarkline.memory.experiment", what]
-    environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if run.pages == "4k" else "1"}
+def run_fresh(module: str, run: Any, pages: str, *words: str) -> str:
+    """What `python -m MODULE WORDS` prints, in a process of its own that reads the dataclass `run`."""
+    command = [sys.executable, "-m", module, *words]
+    environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if pages == "4k" else "1"}
     done = subprocess.run(command, input=json.dumps(asdict(run)), capture_output=True, text=True, env=environment)
     if done.returncode:
         raise InternalError(f"a run of {run} ended with {done.returncode}: {done.stderr.strip()}")
@@ -247,17 +267,20 @@ def sweep_plan(policies: Sequence[str], base: Run) -> list[Run]:
 
 
 def require_memory(n_bytes: int) -> None:
-    """Refuses an experiment that would not fit into the memory that is free."""
+    """Refuses an experiment that would not fit into the memory that is free. Raises InputError with both figures."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             available = int(line.split()[1]) * 1024
             if n_bytes > available * 9 // 10:
-                raise InputError(f"{n_bytes} bytes were asked for and {available} bytes of memory are free")
+                raise InputError(
+                    f"the experiment needs {n_bytes / 2**30:.2f} GiB of memory; {available / 2**30:.2f} GiB are free, "
+                    f"of which it takes at most nine tenths ({available * 9 // 10 / 2**30:.2f} GiB)"
+                )
 
 
-def repeat(runs: Sequence[Run], times: int) -> list[Row]:
+def repeat(runs: Sequence[Any], times: int, measure: Callable[[Any], Row]) -> list[Row]:
     """Medians of every run's rows; the runs take turns, so that all see the same machine."""
-    turns = [[measure_fresh(run) for run in runs] for _ in range(times)]
+    turns = [[measure(run) for run in runs] for _ in range(times)]
     return [medians(rows) for rows in zip(*turns, strict=True)]
 
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from snarkline.memory.experiment import Fit, Row
 
 POLICIES = ("sync", "clear", "clear-capacity", "madvise", "madvise-free", "detached", "recycle")
+POLICY_HELP = f"all, or a list with commas of {', '.join(POLICIES)} (docs/memory.md says what each does)"
 SWEPT = ("sync", "detached", "recycle")
+
+
+_COLUMNS = """inner: from the entry of the inner function to its last statement.
+teardown: what passes after the last statements, in destructors on both sides.
+beyond inner: (wrapper - inner) / inner, the wrapper being the caller's call.
+given back: from the end of the work until the memory is the system's or the
+next taker's. stalls: what a thread that maps memory and a Python thread wait
+meanwhile, 99.9th percentile / longest."""
 
 
 class PageSize(Enum):
@@ -30,7 +39,7 @@ def release(
         float | None, typer.Option("--gib", help="GiB of both sides; a sixth of memory if not given.")
     ] = None,
     pages: Annotated[PageSize, typer.Option("--pages", help="Page size.")] = PageSize.SMALL,
-    policies: Annotated[str, typer.Option("--release", help="Policies, separated by commas, or all.")] = "all",
+    policies: Annotated[str, typer.Option("--release", help=f"{POLICY_HELP}.")] = "all",
     sweep: Annotated[bool, typer.Option("--sweep", help="Teardown against bytes and page size instead.")] = False,
     numpy: Annotated[bool, typer.Option("--numpy", help="Also arrays that NumPy allocates itself.")] = False,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each kind; medians are shown.")] = 5,
@@ -51,16 +60,17 @@ def release(
     n_bytes = _n_bytes(gib)
     experiment.require_memory(n_bytes)
     n_threads = threads or usable_threads()
-    chosen = _chosen(policies, SWEPT if sweep else POLICIES)
+    chosen = chosen_policies(policies, SWEPT if sweep else POLICIES)
     base = experiment.Run("sync", "both", pages.value, n_bytes, n_threads, work, window_s=window)
     if sweep:
         plan = experiment.sweep_plan(chosen, base)
     else:
         plan = experiment.plan([*chosen, experiment.NUMPY] if numpy else chosen, base)
     with report.working(f"{runs} times {len(plan)} processes of {n_bytes / 2**30:.2f} GiB"):
-        rows = experiment.repeat(plan, runs)
+        rows = experiment.repeat(plan, runs, experiment.measure_fresh)
     fits = experiment.fits(rows) if sweep else []
-    report.show(_sweep_table(rows, fits) if sweep else _table(rows))
+    title = f"{n_bytes / 2**30:.2f} GiB, {rows[0]['pages']} pages, medians of {runs} runs"
+    report.show(_sweep_table(rows, fits) if sweep else policy_table(rows, title))
     if not sweep and "sync" in chosen and not report.quiet and not report.as_json:
         report.line(f"The timeline of a call with sync:\n\n{experiment.report_fresh(base)}")
     report.result({"rows": rows, **({"fits": [asdict(fit) for fit in fits]} if sweep else {})})
@@ -72,11 +82,12 @@ def _n_bytes(gib: float | None) -> int:
     if gib is None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 6
     if not 0.001 <= gib <= 1 << 20:
-        raise InputError(f"--gib: expected 0.001 or more, found {gib}")
+        raise InputError(f"--gib: expected a number of GiB from 0.001 to {1 << 20}, found {gib}")
     return int(gib * 2**30)
 
 
-def _chosen(policies: str, every: Sequence[str]) -> list[str]:
+def chosen_policies(policies: str, every: Sequence[str]) -> list[str]:
+    """What `--release` names: `every` of them, or those in a list. Raises InputError."""
     from snarkline.errors import InputError
 
     if policies == "all":
@@ -88,25 +99,24 @@ def _chosen(policies: str, every: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _table(rows: list[Row]) -> Any:
+def policy_table(rows: list[Row], title: str) -> Any:
+    """The rows of an experiment, each with what its columns mean."""
     from rich import box
     from rich.table import Table
 
-    total = max(row["bytes"] for row in rows) / 2**30
     table = Table(
-        title=f"{total:.2f} GiB, {rows[0]['pages']} pages, medians of {rows[0]['runs']} runs",
-        caption="over: wrapper beyond inner. back: until the next taker can have the memory. Stalls of a thread that\n"
-        "maps memory and of a Python thread: 99.9th percentile / longest.",
+        title=title,
+        caption=_COLUMNS,
         box=box.SIMPLE_HEAD,
         padding=0,
     )
     for heading in ("policy", "side"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("inner s", "teardown ms", "over", "back ms", "map ms", "Python ms"):
-        table.add_column(heading, justify="right", no_wrap=heading != "teardown ms")
+    for heading in ("inner s", "teardown ms", "beyond inner", "given back ms", "map stall ms", "Python stall ms"):
+        table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
-            row["policy"] + (", wiped" if row["secret"] else ""),
+            row["policy"] + (", wiped" if row["secret"] and "layout" not in row else ""),
             row["side"],
             f"{row['inner_s']:.2f}",
             f"{row['teardown_s'] * 1e3:.2f}",
@@ -119,7 +129,7 @@ def _table(rows: list[Row]) -> Any:
 
 
 def _stall(row: Row, name: str) -> str:
-    return f"{row[f'stall_{name}_p999_s'] * 1e3:.2f}/{row[f'stall_{name}_max_s'] * 1e3:.2f}"
+    return "/".join(f"{row[f'stall_{name}_{what}_s'] * 1e3:.3g}" for what in ("p999", "max"))
 
 
 def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
