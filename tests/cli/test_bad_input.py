@@ -83,7 +83,9 @@ def test_one_path_for_two_outputs(run: Run, bn128: Path, tmp_path: Path) -> None
 def test_a_full_device_is_an_error(run: Run, bn128: Path, tmp_path: Path) -> None:
     if not os.access("/dev/full", os.W_OK):
         pytest.skip("no /dev/full")
-    _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", "-o", "/dev/full")
+    for option in ("-o", "--public", "--trace"):
+        _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", bn128 / "circuit.wtns", option, "/dev/full")
+        assert list(tmp_path.iterdir()) == [], "all outputs appear, or none"
 
 
 @pytest.mark.parametrize("option", ["-o", "--public", "--trace"])

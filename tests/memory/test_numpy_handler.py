@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -129,3 +130,21 @@ def test_dropping_a_numpy_array_costs_next_to_nothing() -> None:
 
     with Arena(pages="4k") as arena, numpy_arrays("detached", arena=arena):
         assert min(cost() for _ in range(3)) < 0.001
+
+
+def test_blocks_may_be_left_in_any_order() -> None:
+    def lives_on(arena: Arena) -> bool:
+        before = arena.stats().lent_blocks
+        a = np.empty(MIB)
+        return arena.stats().lent_blocks == before + len(a) // MIB
+
+    for order in itertools.permutations(range(3)):
+        blocks = [numpy_arrays() for _ in range(3)]
+        arenas = [block.__enter__() for block in blocks]
+        inside = set(range(3))
+        for leaving in order:
+            assert lives_on(arenas[max(inside)])
+            blocks[leaving].__exit__(None, None, None)
+            inside.remove(leaving)
+        assert not any(lives_on(arena) for arena in arenas)
+        assert np._core.multiarray.get_handler_name() == "default_allocator"

@@ -67,8 +67,12 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
         with span("verify"):
             valid = verify(key.verifying_key, proof)
     save_verifying_key(key.verifying_key, folder / "verification_key.json")
-    write_text({folder / "proof.json": proof_to_json(proof), folder / "public.json": public_to_json(proof.public)})
-    timeline.save(folder / "timeline.html")
+    texts = {
+        "proof.json": proof_to_json(proof),
+        "public.json": public_to_json(proof.public),
+        "timeline.html": timeline.rendered("timeline.html"),
+    }
+    write_text({folder / name: text for name, text in texts.items()})
     report.line(f"  proof {'verified' if valid else 'REFUSED'}\n")
     report.line(timeline.report(min_share=0.01))
     report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})

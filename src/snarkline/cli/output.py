@@ -8,7 +8,7 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -150,13 +150,16 @@ def named(path: Path) -> str:
 
 def write_text(files: Mapping[Path, str]) -> None:
     """Write files that appear together: all of them are complete on the disk before the first takes its name."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
-        streams = [stack.enter_context(output_stream(path)) for path in files]
-        for stream, text in zip(streams, files.values(), strict=True):
-            stream.write(text.encode())
-            stream.flush()
+        stage_text(stack, files)
+
+
+def stage_text(stack: ExitStack, files: Mapping[Path, str]) -> None:
+    """Write files that take their names when the stack ends without an exception (what is no file: at once)."""
+    streams = [stack.enter_context(output_stream(path)) for path in files]
+    for stream, text in zip(streams, files.values(), strict=True):
+        stream.write(text.encode())
+        stream.flush()
 
 
 def fail(error: BaseException) -> int:

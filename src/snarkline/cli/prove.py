@@ -16,7 +16,7 @@ from snarkline.cli.output import (
     input_bytes,
     named,
     require_writable,
-    write_text,
+    stage_text,
 )
 from snarkline.cli.witness import log_line
 
@@ -73,28 +73,29 @@ def prove(
 ) -> None:
     """Prove that a witness satisfies the circuit of a key."""
     import time
-    from contextlib import nullcontext
+    from contextlib import ExitStack, nullcontext
 
     from snarkline import Prover, Timeline, load_proving_key, load_r1cs, span
     from snarkline.formats.circom import proof_to_json, public_to_json
 
-    report = Report(as_json=as_json, quiet=quiet, outputs=(output, public))
+    report = Report(as_json=as_json, quiet=quiet, outputs=(output, public, trace))
     _require_one_witness(witness, wasm, input_)
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
     started = time.perf_counter()
     timeline = Timeline() if trace is not None else None
-    with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
-        with span("load"):
-            proving_key = load_proving_key(key, strict=strict)
-            circuit = load_r1cs(r1cs) if r1cs is not None else None
-            values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
-        with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
-            proof = prover.prove(values, check=not no_check)
-        with span("write"):
-            write_text({output: proof_to_json(proof), public: public_to_json(proof.public)})
-    seconds = time.perf_counter() - started
-    if timeline is not None and trace is not None:
-        timeline.save(trace)
+    with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
+        with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
+            with span("load"):
+                proving_key = load_proving_key(key, strict=strict)
+                circuit = load_r1cs(r1cs) if r1cs is not None else None
+                values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
+            with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
+                proof = prover.prove(values, check=not no_check)
+            with span("write"):
+                stage_text(outputs, {output: proof_to_json(proof), public: public_to_json(proof.public)})
+        seconds = time.perf_counter() - started
+        if timeline is not None and trace is not None:
+            stage_text(outputs, {trace: timeline.rendered(trace)})
     report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({seconds:.2f} s)")
     report.result(
         {

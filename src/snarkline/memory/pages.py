@@ -7,7 +7,7 @@ import warnings
 from enum import Enum
 from pathlib import Path
 
-from snarkline.errors import InputError
+from snarkline.memory.choice import chosen
 
 _SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -21,11 +21,7 @@ class Pages(Enum):
     @classmethod
     def of(cls, value: Pages | str) -> Pages:
         """The member, or the one of that value. Raises InputError."""
-        try:
-            return cls(value)
-        except ValueError:
-            choices = ", ".join(pages.value for pages in cls)
-            raise InputError(f"pages: expected one of {choices}, found {value!r}") from None
+        return chosen(cls, value, "pages")
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from snarkline.errors import InputError
+from snarkline.memory.choice import chosen
 
 
 class Release(Enum):
@@ -31,11 +31,7 @@ class Release(Enum):
     @classmethod
     def of(cls, value: Release | str) -> Release:
         """The policy, or the one of that value. Raises InputError."""
-        try:
-            return cls(value)
-        except ValueError:
-            choices = ", ".join(policy.value for policy in cls)
-            raise InputError(f"release policy: expected one of {choices}, found {value!r}") from None
+        return chosen(cls, value, "release policy")
 
     @property
     def way(self) -> str:

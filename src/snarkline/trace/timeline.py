@@ -186,18 +186,20 @@ class Timeline:
 
     def save(self, path: str | Path) -> None:
         """Writes the timeline: `.html` a page, `.trace.json` Perfetto's format, else JSON that `load` reads."""
+        Path(path).write_text(self.rendered(path), encoding="utf-8")
+
+    def rendered(self, path: str | Path) -> str:
+        """What `save` writes to a file of that name."""
         path = Path(path)
         if path.suffix == ".html":
             from .page import page
 
-            text = page(self)
-        elif path.name.endswith(".trace.json"):
+            return page(self)
+        if path.name.endswith(".trace.json"):
             from .perfetto import trace_events
 
-            text = json.dumps(trace_events(self))
-        else:
-            text = json.dumps(self.to_json())
-        path.write_text(text, encoding="utf-8")
+            return json.dumps(trace_events(self))
+        return json.dumps(self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Timeline:
