@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,4 +61,4 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _temporary_name(target: Path) -> Path:
-    return target.with_name(f".snarkline-{secrets.token_hex(8)}.tmp")
+    return target.with_name(f".snarkline-{os.urandom(8).hex()}.tmp")

@@ -6,9 +6,9 @@ pure function; backends differ in how they do the operations, keys in their data
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import SystemRandom
 
 from snarkline.backend.base import Backend
 from snarkline.curves.curve import Curve
@@ -88,8 +88,9 @@ def assemble(backend: Backend, key: ProvingKey, sums: Sums, public: Sequence[int
 
 
 def draw_blinding(curve: Curve) -> tuple[int, int]:
-    """r and s, uniform in [0, r) from the operating system's generator (`randbelow` rejects, it does not reduce)."""
-    return secrets.randbelow(curve.r), secrets.randbelow(curve.r)
+    """r and s, uniform in [0, r) from the operating system's generator (`randrange` rejects, it does not reduce)."""
+    system = SystemRandom()  # the generator of `secrets`, which itself loads OpenSSL: 3 MiB and 5 ms
+    return system.randrange(curve.r), system.randrange(curve.r)
 
 
 def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:

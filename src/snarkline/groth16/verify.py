@@ -5,9 +5,9 @@ e(A, B) = e(alpha, beta) * e(sum_i public_i ic_i, gamma) * e(C, delta)       wit
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from operator import mul
+from random import SystemRandom
 
 from snarkline.curves.curve import Group
 from snarkline.curves.pairing import combine, is_member, negate, pairing_product_is_one
@@ -41,7 +41,8 @@ def verify_many(vk: VerifyingKey, proofs: Iterable[tuple[Proof, Sequence[int] | 
     checked = [(proof, (1, *_checked_input(vk, proof, public))) for proof, public in proofs]
     if not checked:
         return True
-    z = [secrets.randbits(COEFFICIENT_BITS) for _ in checked]
+    system = SystemRandom()
+    z = [system.getrandbits(COEFFICIENT_BITS) for _ in checked]
     columns = zip(*(public for _, public in checked), strict=True)
     x = combine(vk.ic, [sum(map(mul, z, column)) for column in columns])
     alpha = combine([vk.alpha1], [sum(z)])
