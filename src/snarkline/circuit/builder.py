@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
@@ -65,17 +64,17 @@ class Builder(Recorder):
 
     # --- gadgets --------------------------------------------------------------------------------
 
-    def call(self, gadget: Gadget, *inputs: Any) -> Any:
+    def call(self, gadget: Gadget[Returned], *inputs: Any) -> Returned:
         """What a gadget returns for the inputs."""
         with self.scope(self.checked(gadget).name):
             return gadget(self, *inputs)
 
-    def map(self, gadget: Gadget, *inputs: Any) -> Batch:
+    def map(self, gadget: Gadget[Any], *inputs: Any) -> Batch:
         """What a gadget returns for each value of batches, which have one length; other inputs are the same in all."""
         count = self.common_length(inputs)
         return Batch.of(self, [self.call(gadget, *items(inputs, i)) for i in range(count)])
 
-    def scan(self, gadget: Gadget, carry: Any, *inputs: Any, count: int | None = None) -> Any:
+    def scan(self, gadget: Gadget[Any], carry: Any, *inputs: Any, count: int | None = None) -> Any:
         """A chain: the gadget takes what it returned for the value before, and a value of each batch.
 
         `gadget(cs, carry, *values)` returns the next carry; the result is the last one. `count` says how often where
@@ -89,7 +88,7 @@ class Builder(Recorder):
         """Values of one shape as a batch."""
         return Batch.of(self, values)
 
-    def checked(self, gadget: object) -> Gadget:
+    def checked(self, gadget: Gadget[Returned]) -> Gadget[Returned]:
         """The gadget. Raises CircuitError for another thing."""
         if not isinstance(gadget, Gadget):
             raise self.error(f"call, map and scan take functions with @gadget; found {type(gadget).__name__}")
@@ -114,18 +113,21 @@ def items(inputs: Sequence[Any], i: int) -> list[Any]:
     return [value[i] if isinstance(value, Batch) else value for value in inputs]
 
 
-class Gadget:
+Returned = TypeVar("Returned", covariant=True)
+
+
+class Gadget(Generic[Returned]):
     """A function `f(cs, *inputs)` that can be recorded as a template. Called directly, it is recorded in place.
 
     `name` is what profiles and messages call it.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Returned]) -> None:
         self.function = function
-        self.name = name or function.__name__
-        update_wrapper(self, function)
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
 
-    def __call__(self, cs: Builder, *inputs: Any) -> Any:
+    def __call__(self, cs: Builder, *inputs: Any) -> Returned:
         return self.function(cs, *inputs)
 
     def __repr__(self) -> str:

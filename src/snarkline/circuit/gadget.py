@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.circuit.builder import Builder, Gadget
+from snarkline.circuit.builder import Builder, Gadget, Returned
 from snarkline.circuit.slots import Shape, Slot, Slots, put_together
 from snarkline.curves.curve import Curve
 from snarkline.errors import CircuitError
 from snarkline.r1cs.template import Template
 
 
-def gadget(function: Callable[..., Any]) -> Gadget:
+def gadget(function: Callable[..., Returned]) -> Gadget[Returned]:
     """Decorator: makes a gadget of a function `f(cs, *inputs)`.
 
     It takes and returns bits, numbers, words, arrays of bits, and lists and tuples of these; ints, strings and bytes
@@ -67,7 +67,7 @@ class Recording:
     given: npt.NDArray[np.int64]
 
 
-def record(curve: Curve, gadget: Gadget, pattern: Pattern) -> Recording:
+def record(curve: Curve, gadget: Gadget[Any], pattern: Pattern) -> Recording:
     """Runs the gadget for a pattern. Raises CircuitError for what cannot be recorded."""
     cs = Builder(curve, gadget.name, pattern.n_ports, frozenset(pattern.bit_ports))
     inputs = put_together(cs, pattern.shape, iter(pattern.slots))

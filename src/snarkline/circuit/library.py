@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from snarkline.circuit.builder import Gadget
 from snarkline.circuit.gadget import Pattern, Recording, record
 from snarkline.curves.curve import Curve
@@ -12,9 +14,9 @@ class Library:
 
     def __init__(self, curve: Curve) -> None:
         self.curve = curve
-        self._recordings: dict[tuple[Gadget, Pattern], Recording] = {}
+        self._recordings: dict[tuple[Gadget[Any], Pattern], Recording] = {}
 
-    def get(self, gadget: Gadget, pattern: Pattern) -> Recording:
+    def get(self, gadget: Gadget[Any], pattern: Pattern) -> Recording:
         """The recording of a gadget for a pattern, made if it is not there. Raises CircuitError."""
         recording = self._recordings.get((gadget, pattern))
         if recording is None:

@@ -162,6 +162,14 @@ class Recorder:
         """An instruction of the witness program."""
         self._program.append((op, *arguments))
 
+    def position(self) -> int:
+        """The place of the next instruction, for `emit_at`."""
+        return len(self._program)
+
+    def emit_at(self, position: int, op: Op, *arguments: int) -> None:
+        """An instruction before those that were emitted since `position` was taken."""
+        self._program.insert(position, (op, *arguments))
+
     def sum(self, combination: Combination) -> int:
         """The number of a linear combination for the witness program."""
         self._sums.append(combination, self.r)

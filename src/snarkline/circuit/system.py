@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from snarkline.circuit.batch import Batch
-from snarkline.circuit.builder import Builder, Gadget
+from snarkline.circuit.builder import Builder, Gadget, Returned
 from snarkline.circuit.gadget import Pattern, Recording, match
 from snarkline.circuit.library import Library
 from snarkline.circuit.merging import Instances, merged
@@ -114,13 +114,14 @@ class ConstraintSystem(Builder):
 
     # --- calls ----------------------------------------------------------------------------------
 
-    def call(self, gadget: Gadget, *inputs: Any) -> Any:
+    def call(self, gadget: Gadget[Returned], *inputs: Any) -> Returned:
         slots = Slots([], [])
         shape = slots.take_apart(self, inputs)
         out_shape, outputs = self._stretch(gadget, shape, Wiring.same(1, slots.slots))
-        return put_together(self, out_shape, iter(outputs.row(0)))
+        value: Returned = put_together(self, out_shape, iter(outputs.row(0)))
+        return value
 
-    def map(self, gadget: Gadget, *inputs: Any) -> Batch:
+    def map(self, gadget: Gadget[Any], *inputs: Any) -> Batch:
         shape, wiring = self._inputs(inputs, self.common_length(inputs))
         stretches = [self._stretch(gadget, shape, wiring.part(*bounds)) for bounds in segments(wiring)]
         (out_shape, first), *rest = stretches
@@ -128,7 +129,7 @@ class ConstraintSystem(Builder):
             raise self.error(f"{gadget.name} returns values of other shapes, or other constants, for some instances")
         return Batch(self, out_shape, after([part for _, part in stretches]))
 
-    def scan(self, gadget: Gadget, carry: Any, *inputs: Any, count: int | None = None) -> Any:
+    def scan(self, gadget: Gadget[Any], carry: Any, *inputs: Any, count: int | None = None) -> Any:
         slots = Slots([], [])
         carry_shape = slots.take_apart(self, carry)
         (_, *item_shapes), wiring = self._inputs(inputs, self.common_length(inputs, count))
@@ -159,7 +160,7 @@ class ConstraintSystem(Builder):
                 parts.append(Wiring.same(count, slots.slots))
         return ("tuple", *shapes), beside(parts)
 
-    def _steady(self, gadget: Gadget, shape: Shape, state: list[Slot], rest: Wiring) -> Wiring:
+    def _steady(self, gadget: Gadget[Any], shape: Shape, state: list[Slot], rest: Wiring) -> Wiring:
         """The inputs of as many instances of a chain as follow one another by arithmetic and have one pattern.
 
         The first of them has the carry `state`. They do if the inputs of the second differ from those of the first by
@@ -198,14 +199,14 @@ class ConstraintSystem(Builder):
 
     # --- runs -----------------------------------------------------------------------------------
 
-    def _recording(self, gadget: Gadget, pattern: Pattern) -> Recording:
+    def _recording(self, gadget: Gadget[Any], pattern: Pattern) -> Recording:
         """The recording of a gadget. Errors name the place of the call too."""
         try:
             return self.library.get(self.checked(gadget), pattern)
         except CircuitError as error:
             raise CircuitError("/".join(filter(None, (self.path, error.gadget))), error.detail) from None
 
-    def _stretch(self, gadget: Gadget, shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
+    def _stretch(self, gadget: Gadget[Any], shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
         """Instances of one pattern: shape and slots of their outputs."""
         pattern, ports = match(shape, wiring.row(0), self.is_bit)
         recording = self._recording(gadget, pattern)

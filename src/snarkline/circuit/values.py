@@ -7,6 +7,7 @@ with `==` or making an int of it raises CircuitError.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NoReturn, Self, overload
 
 from snarkline.circuit import logic
@@ -199,14 +200,28 @@ def combination(cs: Recorder, value: Operand) -> Combination:
     return terms
 
 
+@dataclass(frozen=True)
+class Sized:
+    """An array type: `size` values of the type `item`. A size is a number or the name of a circuit's parameter."""
+
+    item: object
+    size: int | str
+
+
 class Bits(Wired):
-    """An array of bits. Operators work bit by bit; slices and joins cost nothing."""
+    """An array of bits. Operators work bit by bit; slices and joins cost nothing.
+
+    As a type of inputs it is written `Bits[n]`.
+    """
 
     __slots__ = ("literals",)
 
     def __init__(self, cs: Recorder, literals: Sequence[Literal]) -> None:
         super().__init__(cs)
         self.literals = list(literals)
+
+    def __class_getitem__(cls, size: int | str) -> Sized:
+        return Sized(cls, size)
 
     @classmethod
     def of(cls, bits: Sequence[Bit]) -> Bits:
