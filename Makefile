@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find src/snarkline/csrc src/snarkline/include CMakeLists.txt pyproject.toml -type f 2>/dev/null)
 
-.PHONY: demo test check wheel size bench docs clean
+.PHONY: demo test check wheel size bench docs conformance clean
 
 demo: $(VENV)/.installed  ## prove a bundled circuit and show the timeline
 	$(BIN)/snarkline demo
@@ -34,6 +34,10 @@ size:  ## lines by layer and language
 
 docs: $(VENV)/.dev  ## write the figures of docs/ from the recorded results
 	$(BIN)/python bench/render_docs.py
+
+conformance:  ## make tests/vectors/filecoin anew with the reference crates (needs cargo; half an hour the first time)
+	cargo run --release --locked --manifest-path conformance/Cargo.toml --target-dir build/conformance -- vectors tests/vectors/filecoin
+	cd tests/vectors/filecoin/seal_2KiB && xz -9ef c1.json && rm -rf cache staged precommit1.json
 
 clean:
 	rm -rf build dist $(VENV)

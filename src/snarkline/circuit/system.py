@@ -94,6 +94,14 @@ class ConstraintSystem(Builder):
         self.emit(Op.LINEAR, column, self.sum(terms))
         return Num(self, {column: 1})
 
+    def expose(self, value: Operand) -> Num:
+        """A public wire that takes the value of a combination: combination * 1 = wire."""
+        terms = combination(self, value)
+        column = PUBLIC + len(self._public_bits)
+        self._public_bits.append(False)
+        self.emit(Op.SOLVE, column, self.row(terms, {ONE: 1}, {column: 1}))
+        return Num(self, {column: 1})
+
     def output(self, value: Operand) -> Num:
         """A public wire among the circuit's outputs, which stand before its inputs: value * 1 = wire."""
         terms = combination(self, value)

@@ -1,0 +1,136 @@
+"""Phases 0 and 1 of sealing: from a sector's data to a replica, its commitments and the trees that open them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from snarkline.curves.curve import BLS12_381
+from snarkline.errors import InputError
+from snarkline.filecoin import fr32
+from snarkline.filecoin.hashers import poseidon, sha256_rows
+from snarkline.filecoin.porep.graph import StackedGraph
+from snarkline.filecoin.porep.merkle import Elements, MerkleTree, level_arities
+from snarkline.filecoin.registry import LABEL_PARENTS, NODE_BYTES, PorepVersion, SectorSize, TreeShape, porep_id
+from snarkline.trace import span
+
+
+@dataclass(frozen=True)
+class SectorFacts:
+    """Who seals what: 32-byte prover id (LEB128 of the actor), sector number, the chain's randomness `ticket`."""
+
+    size: SectorSize
+    version: PorepVersion
+    prover_id: bytes
+    sector_id: int
+    ticket: bytes
+
+    def __post_init__(self) -> None:
+        for name in ("prover_id", "ticket"):
+            if len(getattr(self, name)) != 32:
+                raise InputError(f"{name}: expected 32 bytes, found {len(getattr(self, name))}")
+        if not 0 <= self.sector_id < 1 << 64:
+            raise InputError(f"sector_id: expected an integer in [0, 2^64), found {self.sector_id}")
+
+    @property
+    def porep_id(self) -> bytes:
+        return porep_id(self.size, self.version)
+
+    def replica_id(self, comm_d: bytes) -> bytes:
+        """SHA-256 of what makes this replica unlike any other, below 2^254."""
+        sector = self.sector_id.to_bytes(8, "big")
+        return truncated_sha256(self.prover_id + sector + self.ticket + comm_d + self.porep_id)
+
+
+@dataclass(frozen=True, eq=False)
+class SealedSector:
+    """A replica (bytes of the sector's size) and all that openings are made from."""
+
+    facts: SectorFacts
+    graph: StackedGraph
+    replica_id: bytes
+    labels: tuple[Elements, ...]
+    replica: Elements
+    tree_d: MerkleTree
+    tree_c: MerkleTree
+    tree_r_last: MerkleTree
+
+    @property
+    def comm_d(self) -> bytes:
+        return self.tree_d.root
+
+    @property
+    def comm_r(self) -> bytes:
+        row = np.stack([self.tree_c.levels[-1][0], self.tree_r_last.levels[-1][0]])
+        return bytes(poseidon(2)(row[np.newaxis])[0])
+
+
+def seal(facts: SectorFacts, data: bytes) -> SealedSector:
+    """Seal a sector's unpadded data. All of it is held in memory, which is meant for small sectors.
+
+    Raises InputError for data that does not fill the sector.
+    """
+    size = facts.size
+    if len(data) != size.unpadded_bytes:
+        raise InputError(f"a {size.name} sector holds {size.unpadded_bytes} bytes of data, found {len(data)}")
+    nodes = np.frombuffer(fr32.pad(data), np.uint8).reshape(-1, NODE_BYTES)
+    with span("tree d"):
+        tree_d = MerkleTree(nodes, level_arities(TreeShape(2), size.n_nodes), lambda _: sha256_rows)
+    replica_id = facts.replica_id(tree_d.root)
+    graph = StackedGraph(size.n_nodes, facts.porep_id, facts.version)
+    with span("labels"):
+        labels = label_layers(graph, replica_id, size.n_layers)
+    replica = encode(labels[-1], nodes)
+    arities = level_arities(size.shape, size.n_nodes)
+    with span("tree c"):
+        columns = poseidon(size.n_layers)(np.stack(labels, axis=1))
+        tree_c = MerkleTree(columns, arities, poseidon)
+    with span("tree r last"):
+        tree_r_last = MerkleTree(replica, arities, poseidon)
+    return SealedSector(facts, graph, replica_id, labels, replica, tree_d, tree_c, tree_r_last)
+
+
+def label_layers(graph: StackedGraph, replica_id: bytes, n_layers: int) -> tuple[Elements, ...]:
+    """The labels of all nodes, layer after layer. A label needs those of its parents: nothing here is parallel."""
+    parents = [graph.parents(node) for node in range(graph.n_nodes)]
+    layers: list[list[bytes]] = []
+    for layer in range(1, n_layers + 1):
+        before = layers[-1] if layers else None
+        labels: list[bytes] = []
+        for node, (base, expander) in enumerate(parents):
+            row = [labels[p] for p in base] if node else []
+            if before is not None and node:
+                row += [before[p] for p in expander]
+            labels.append(label(replica_id, layer, node, label_parents(row)))
+        layers.append(labels)
+    return tuple(np.frombuffer(b"".join(layer), np.uint8).reshape(-1, NODE_BYTES) for layer in layers)
+
+
+def label(replica_id: bytes, layer: int, node: int, parents: Sequence[bytes]) -> bytes:
+    """The label of a node; `parents` are the 37 of its preimage (node 0: none)."""
+    head = replica_id + layer.to_bytes(4, "big") + node.to_bytes(8, "big") + bytes(20)
+    return truncated_sha256(head + b"".join(parents))
+
+
+def label_parents(row: Sequence[bytes]) -> list[bytes]:
+    """The labels of the parents, repeated until they are 37 (none stays none)."""
+    return [row[i % len(row)] for i in range(LABEL_PARENTS)] if row else []
+
+
+def truncated_sha256(data: bytes) -> bytes:
+    """SHA-256 with its two highest bits (of byte 31) cleared, so that it is a field element."""
+    digest = hashlib.sha256(data).digest()
+    return digest[:31] + bytes([digest[31] & 0x3F])
+
+
+def encode(labels: Elements, nodes: Elements) -> Elements:
+    """labels + nodes in Fr: the replica."""
+    r = BLS12_381.r
+    sums = (
+        (int.from_bytes(a.tobytes(), "little") + int.from_bytes(b.tobytes(), "little")) % r
+        for a, b in zip(labels, nodes, strict=True)
+    )
+    return np.frombuffer(b"".join(s.to_bytes(32, "little") for s in sums), np.uint8).reshape(-1, NODE_BYTES)

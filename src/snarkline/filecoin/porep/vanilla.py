@@ -1,0 +1,179 @@
+"""Vanilla proofs: for every challenged node, the openings from which the circuit's witness is made; and their check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from snarkline.curves.curve import BLS12_381
+from snarkline.errors import InputError
+from snarkline.filecoin.hashers import poseidon, sha256_rows
+from snarkline.filecoin.porep.challenges import interactive_challenges
+from snarkline.filecoin.porep.graph import StackedGraph
+from snarkline.filecoin.porep.merkle import MerkleProof, RowHash, level_arities, rows_of
+from snarkline.filecoin.porep.seal import SealedSector, label, label_parents
+from snarkline.filecoin.registry import SectorSize, TreeShape
+
+
+@dataclass(frozen=True)
+class ColumnProof:
+    """The labels of a node over all layers, and that their hash is a leaf of tree c."""
+
+    node: int
+    rows: tuple[bytes, ...]
+    inclusion: MerkleProof
+
+
+@dataclass(frozen=True)
+class LabelProof:
+    """The 37 labels that a label (or the key of the encoding) was made from."""
+
+    parents: tuple[bytes, ...]
+    layer: int
+    node: int
+
+
+@dataclass(frozen=True)
+class ChallengeProof:
+    """Everything that opens one node of a replica."""
+
+    comm_d: MerkleProof
+    comm_r_last: MerkleProof
+    column: ColumnProof
+    base_parents: tuple[ColumnProof, ...]
+    expander_parents: tuple[ColumnProof, ...]
+    labels: tuple[LabelProof, ...]
+    encoding: LabelProof
+
+    @property
+    def node(self) -> int:
+        return self.column.node
+
+
+@dataclass(frozen=True)
+class Commitments:
+    """What the chain knows of a replica, and the seed that chooses the challenges."""
+
+    comm_d: bytes
+    comm_r: bytes
+    replica_id: bytes
+    seed: bytes
+    ticket: bytes
+
+
+@dataclass(frozen=True)
+class Phase1Output:
+    """The output of commit phase 1: the proofs of every partition."""
+
+    size: SectorSize
+    commitments: Commitments
+    partitions: tuple[tuple[ChallengeProof, ...], ...]
+
+
+def prove_partitions(sector: SealedSector, seed: bytes) -> Phase1Output:
+    """Open the challenges of all partitions (interactive challenges, from the chain's randomness `seed`)."""
+    size = sector.facts.size
+    if len(seed) != 32:
+        raise InputError(f"seed: expected 32 bytes, found {len(seed)}")
+    partitions = tuple(
+        tuple(_open(sector, node) for node in interactive_challenges(size, sector.replica_id, seed, k))
+        for k in range(size.n_partitions)
+    )
+    commitments = Commitments(sector.comm_d, sector.comm_r, sector.replica_id, seed, sector.facts.ticket)
+    return Phase1Output(size, commitments, partitions)
+
+
+def _open(sector: SealedSector, node: int) -> ChallengeProof:
+    base, expander = sector.graph.parents(node)
+    labels = []
+    for layer, current in enumerate(sector.labels, start=1):
+        row = [current[p].tobytes() for p in base]
+        if layer > 1:
+            row += [sector.labels[layer - 2][p].tobytes() for p in expander]
+        labels.append(LabelProof(tuple(label_parents(row)), layer, node))
+    return ChallengeProof(
+        comm_d=sector.tree_d.proof(node),
+        comm_r_last=sector.tree_r_last.proof(node),
+        column=_column(sector, node),
+        base_parents=tuple(_column(sector, p) for p in base),
+        expander_parents=tuple(_column(sector, p) for p in expander),
+        labels=tuple(labels),
+        encoding=labels[-1],
+    )
+
+
+def _column(sector: SealedSector, node: int) -> ColumnProof:
+    return ColumnProof(node, tuple(layer[node].tobytes() for layer in sector.labels), sector.tree_c.proof(node))
+
+
+def check_phase1(output: Phase1Output, graph: StackedGraph) -> None:
+    """Check every opening against the commitments and the graph.
+
+    Raises InputError that names the partition, the challenge and what does not hold.
+    """
+    size, known = output.size, output.commitments
+    if len(output.partitions) != size.n_partitions:
+        raise InputError(f"{size.name} has {size.n_partitions} partitions, found {len(output.partitions)}")
+    for k, proofs in enumerate(output.partitions):
+        expected = interactive_challenges(size, known.replica_id, known.seed, k)
+        if len(proofs) != len(expected):
+            raise InputError(f"partition {k}: expected {len(expected)} challenges, found {len(proofs)}")
+        for i, (proof, node) in enumerate(zip(proofs, expected, strict=True)):
+            for claim, holds in _claims(output, graph, proof, node):
+                if not holds:
+                    raise InputError(f"partition {k}, challenge {i} (node {node}): {claim} does not hold")
+
+
+def _claims(output: Phase1Output, graph: StackedGraph, proof: ChallengeProof, node: int) -> Iterator[tuple[str, bool]]:
+    size, known = output.size, output.commitments
+    base, expander = graph.parents(node)
+    comm_c, comm_r_last = proof.column.inclusion.root, proof.comm_r_last.root
+    comm_r = poseidon(2)(rows_of([(comm_c, comm_r_last)]))[0].tobytes()
+    yield "comm_r = H(comm_c, comm_r_last)", comm_r == known.comm_r
+    in_d = _included(proof.comm_d, known.comm_d, node, TreeShape(2), size, sha=True)
+    yield "the inclusion of the data in comm_d", in_d
+    in_r_last = _included(proof.comm_r_last, comm_r_last, node, size.shape, size)
+    yield "the inclusion of the replica in comm_r_last", in_r_last
+    groups = (
+        ("the node's column", (proof.column,), [node]),
+        ("base parent", proof.base_parents, base),
+        ("expander parent", proof.expander_parents, expander),
+    )
+    for name, columns, nodes in groups:
+        yield f"the number of {name}s, {len(nodes)}", len(columns) == len(nodes)
+        for j, (column, expected) in enumerate(zip(columns, nodes, strict=False)):
+            where = name if len(nodes) == 1 else f"{name} {j} (node {expected})"
+            yield f"{where}: its {size.n_layers} rows", len(column.rows) == size.n_layers
+            leaf = poseidon(size.n_layers)(rows_of([column.rows]))[0].tobytes()
+            yield f"{where}: the hash of its column", column.node == expected and leaf == column.inclusion.leaf
+            yield f"{where}: its inclusion in comm_c", _included(column.inclusion, comm_c, expected, size.shape, size)
+    yield from _label_claims(output, proof, node)
+
+
+def _label_claims(output: Phase1Output, proof: ChallengeProof, node: int) -> Iterator[tuple[str, bool]]:
+    size, known = output.size, output.commitments
+    yield f"the number of labels, {size.n_layers}", len(proof.labels) == size.n_layers
+    for layer, opened in enumerate(proof.labels, start=1):
+        row = [column.rows[layer - 1] for column in proof.base_parents]
+        if layer > 1:
+            row += [column.rows[layer - 2] for column in proof.expander_parents]
+        parents = tuple(label_parents(row))
+        same = (opened.layer, opened.node, opened.parents) == (layer, node, parents)
+        yield f"layer {layer}: the parents of its label", same
+        expected = label(known.replica_id, layer, node, parents)
+        yield f"layer {layer}: the label", expected == proof.column.rows[layer - 1]
+    key = int.from_bytes(proof.column.rows[-1], "little")
+    encoded = (key + int.from_bytes(proof.comm_d.leaf, "little")) % BLS12_381.r
+    yield "the encoding of the data", encoded == int.from_bytes(proof.comm_r_last.leaf, "little")
+    yield "the encoding's key", proof.encoding == proof.labels[-1]
+
+
+def _included(
+    proof: MerkleProof, root: bytes, node: int, shape: TreeShape, size: SectorSize, *, sha: bool = False
+) -> bool:
+    arities = level_arities(shape, size.n_nodes)
+    well_formed = [len(e.hashes) + 1 for e in proof.path] == arities and all(
+        0 <= e.index < arity for e, arity in zip(proof.path, arities, strict=False)
+    )
+    hash_of: Callable[[int], RowHash] = (lambda _: sha256_rows) if sha else poseidon
+    return well_formed and proof.root == root and proof.position == node and proof.computed_root(hash_of) == root
