@@ -9,6 +9,7 @@ from reference import assert_same, bit, number, recorded, vectors
 
 from snarkline.backend.naive_program import evaluate_naively
 from snarkline.circuit import logic
+from snarkline.circuit.gadgets.poseidon_neptune import neptune_poseidon
 from snarkline.circuit.gadgets.sha256 import sha256, sha256_compress
 from snarkline.circuit.recorder import FALSE, TRUE
 from snarkline.circuit.system import ConstraintSystem
@@ -91,7 +92,7 @@ def insertion(log: int) -> Recording:
 
 
 def poseidon(arity: int) -> Recording:
-    return lambda cs: cs.inputize(cs.call(gadgets.poseidon, [cs.alloc() for _ in range(arity)]))
+    return lambda cs: cs.inputize(cs.call(neptune_poseidon, [cs.alloc() for _ in range(arity)]))
 
 
 GADGETS: dict[str, Recording] = {

@@ -19,7 +19,6 @@ from snarkline.filecoin.porep.c1 import parse_phase1, phase1_to_json
 from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.seal import SealedSector, SectorFacts, label_layers, seal
 from snarkline.filecoin.porep.vanilla import Phase1Output, check_phase1, prove_partitions
-from snarkline.filecoin.poseidon import parameters, poseidon_hash
 from snarkline.filecoin.registry import SECTOR_SIZES, PorepVersion, sector_size
 
 SIZE = sector_size("2KiB")
@@ -96,21 +95,6 @@ def test_labels(nodes: int, byte: int, version: PorepVersion, limbs: tuple[int, 
     """The last label of layer 11 (storage-proofs-porep, test_stacked_porep_generate_labels)."""
     graph = StackedGraph(nodes, bytes([byte]) * 32, version)
     assert label_layers(graph, bytes([9]) * 32, 11)[-1][-1].tobytes() == struct.pack("<4Q", *limbs)
-
-
-@pytest.mark.parametrize(
-    ("arity", "digest", "last"),
-    [
-        (2, "396508d75e76a56b739e0fd902efe161a6fba9339d05a69d2e203c369a02e7ff", 0x1C84E3E9450113A4),
-        (4, "58a54b10a9e5848a00db3c6579229399fb6b4605bf1327ec019814ff6662075d", 0x107D3B9DE9F95ADA),
-        (8, "2394611da3a5de5512010042116770774b682e9d9cc4aed92a9934f56d38a5e6", 0x1EF936F03C337433),
-        (11, "0c0fc1b2e5227f286ca537e232ebe87a09f3dcd8ccb08fc1cee3bbc32b693163", 0x09BB1CBE3152CBFB),
-    ],
-)
-def test_poseidon(arity: int, digest: str, last: int) -> None:
-    """neptune's test vectors and the last of its compressed constants."""
-    assert f"{poseidon_hash(list(range(arity))):064x}" == digest
-    assert parameters(arity).full[-1][-1] >> 192 == last
 
 
 def test_empty_sector_has_the_known_comm_d() -> None:

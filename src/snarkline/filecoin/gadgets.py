@@ -1,4 +1,6 @@
-"""Gadgets in the form of bellperson, storage-proofs-core and neptune: the same wires and rows in the same order.
+"""Gadgets in the form of bellperson and storage-proofs-core: the same wires and rows in the same order.
+
+SHA-256 and neptune's Poseidon are among the general gadgets (`snarkline.circuit.gadgets`), in that form already.
 
 Keys exist for circuits that are made of them, so nothing here may allocate or constrain otherwise.
 """
@@ -14,7 +16,6 @@ from snarkline.circuit.logic import and_, combine, constrain_bit
 from snarkline.circuit.recorder import FALSE, ONE, Combination, Literal
 from snarkline.circuit.values import Bit, Bits, Num
 from snarkline.errors import InternalError
-from snarkline.filecoin.poseidon import FULL_ROUNDS, R, parameters
 from snarkline.r1cs.program import Op
 
 FIELD_BITS, CAPACITY = 255, 254
@@ -110,59 +111,3 @@ def sha256_pair(cs: Builder, left: Num, right: Num) -> Num:
     """SHA-256 of two elements, its two highest bits dropped: the hash of tree d."""
     message = reverse_within_bytes(to_bits_le(cs, left)) + reverse_within_bytes(to_bits_le(cs, right))
     return pack_bits(cs, reverse_within_bytes(sha256(cs, message)))
-
-
-@gadget
-def poseidon(cs: Builder, inputs: list[Num]) -> Num:
-    """Poseidon of allocated numbers, with neptune's parameters. Three wires an S-box, sums between are allocated."""
-    p = parameters(len(inputs))
-    half = FULL_ROUNDS // 2
-    # The tag is a constant through the first round.
-    state = [cs.constant(pow(p.tag + p.first[0], 5, R) + p.full[0][0])]
-    for element, before, after in zip(inputs, p.first[1:], p.full[0][1:], strict=True):
-        state.append(_fifth_power(cs, element, before, after))
-    state = _linear(cs, state, p.dense)
-    for i in range(1, half):
-        state = [_sbox(cs, element, k) for element, k in zip(state, p.full[i], strict=True)]
-        state = _linear(cs, state, p.dense if i < half - 1 else list(zip(*p.pre_sparse, strict=True)))
-    for constant, m in zip(p.partial, p.sparse, strict=True):
-        first = _sbox(cs, state[0], constant)
-        mixed = _weighted(cs, [first, *state[1:]], m.column)
-        state = [mixed, *(element + first * v for element, v in zip(state[1:], m.row, strict=True))]
-    for i in range(half):
-        constants = p.full[half + i] if i < half - 1 else [0] * p.width
-        state = [_sbox(cs, element, k) for element, k in zip(state, constants, strict=True)]
-        state = _linear(cs, state, p.dense)
-    return _allocated(cs, state[1])
-
-
-def _sbox(cs: Builder, element: Num, constant: int) -> Num:
-    return _fifth_power(cs, _allocated(cs, element), 0, constant)
-
-
-def _allocated(cs: Builder, element: Num) -> Num:
-    return element if element.column is not None else allocate(cs, element.terms)
-
-
-def _fifth_power(cs: Builder, element: Num, before: int, after: int) -> Num:
-    """(element + before)^5 + after, in three wires."""
-    base = element + before if before else element
-    square, fourth = cs.new(), cs.new()
-    cs.emit(Op.SOLVE, square, cs.row(base.terms, base.terms, {square: 1}))
-    cs.emit(Op.SOLVE, fourth, cs.row({square: 1}, {square: 1}, {fourth: 1}))
-    fifth = cs.new()
-    cs.emit(Op.SOLVE, fifth, cs.row(base.terms, {fourth: 1}, {fifth: 1, ONE: -after}))
-    return Num(cs, {fifth: 1})
-
-
-def _linear(cs: Builder, state: list[Num], matrix: Sequence[Sequence[int]]) -> list[Num]:
-    return [_weighted(cs, state, row) for row in matrix]
-
-
-def _weighted(cs: Builder, state: list[Num], weights: Sequence[int]) -> Num:
-    """The sum of weight * element."""
-    total: Combination = {}
-    for element, weight in zip(state, weights, strict=True):
-        for column, coefficient in element.terms.items():
-            total[column] = (total.get(column, 0) + coefficient * weight) % R
-    return Num(cs, total)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.filecoin.poseidon import poseidon_hash
+from snarkline.circuit.gadgets.poseidon_parameters import neptune_parameters
 
 Elements = npt.NDArray[np.uint8]
 
@@ -23,9 +23,9 @@ def sha256_rows(rows: Elements) -> Elements:
 
 def poseidon_rows(arity: int, rows: Elements) -> Elements:
     """Poseidon of each row of `arity` field elements, shape (n, arity, 32)."""
-    out = bytearray()
+    parameters, out = neptune_parameters(arity), bytearray()
     for row in rows.reshape(-1, arity, 32):
-        out += poseidon_hash([int.from_bytes(e.tobytes(), "little") for e in row]).to_bytes(32, "little")
+        out += parameters.hash([int.from_bytes(e.tobytes(), "little") for e in row]).to_bytes(32, "little")
     return np.frombuffer(out, np.uint8).reshape(-1, 32)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from snarkline.circuit.builder import Builder
 from snarkline.circuit.gadget import gadget
+from snarkline.circuit.gadgets.poseidon_neptune import neptune_poseidon
 from snarkline.circuit.gadgets.sha256 import sha256
 from snarkline.circuit.library import Library
 from snarkline.circuit.logic import constant
@@ -23,7 +24,6 @@ from snarkline.filecoin.gadgets import (
     equal,
     insert,
     pack_bits,
-    poseidon,
     reverse_within_bytes,
     sha256_pair,
     to_bits_le,
@@ -45,7 +45,7 @@ def porep_circuit(size: SectorSize, *, library: Library | None = None) -> Struct
     comm_r = cs.alloc()
     cs.inputize(comm_r)
     comm_r_last, comm_c = cs.alloc(), cs.alloc()
-    equal(cs, comm_r, cs.call(poseidon, [comm_c, comm_r_last]))
+    equal(cs, comm_r, cs.call(neptune_poseidon, [comm_c, comm_r_last]))
     for i in range(size.challenges):
         with cs.scope(f"challenge {i}"):
             _Challenge(cs, size, replica_bits).synthesize(comm_d, comm_c, comm_r_last)
@@ -75,12 +75,12 @@ class _Challenge:
         encoded = allocate(cs, (labels[-1] + data).terms)
         arities = level_arities(size.shape, size.n_nodes)
         inclusion(cs, encoded, comm_r_last, arities)
-        inclusion(cs, cs.call(poseidon, labels), comm_c, arities)
+        inclusion(cs, cs.call(neptune_poseidon, labels), comm_c, arities)
 
     def _column(self, comm_c: Num) -> list[Num]:
         """A parent's labels, and that their hash is in tree c."""
         rows = [self.cs.alloc() for _ in range(self.size.n_layers)]
-        leaf = self.cs.call(poseidon, rows)
+        leaf = self.cs.call(neptune_poseidon, rows)
         inclusion(self.cs, leaf, comm_c, level_arities(self.size.shape, self.size.n_nodes))
         return rows
 
@@ -116,7 +116,7 @@ def inclusion(
         bits = cs.alloc_bits(arity.bit_length() - 1)
         siblings = [cs.alloc() for _ in range(arity - 1)]
         row = insert(cs, running, list(bits), siblings)
-        running = cs.call(sha256_pair, *row) if binary else cs.call(poseidon, row)
+        running = cs.call(sha256_pair, *row) if binary else cs.call(neptune_poseidon, row)
         path += bits.literals
     cs.expose(Bits(cs, path).num())
     root = cs.alloc() if root is None else root
