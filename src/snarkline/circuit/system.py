@@ -15,10 +15,10 @@ import numpy as np
 
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder, Gadget, Returned
-from snarkline.circuit.gadget import Pattern, Recording, match
 from snarkline.circuit.library import Library
 from snarkline.circuit.merging import Instances, merged
 from snarkline.circuit.recorder import ONE, Renaming
+from snarkline.circuit.recording import Pattern, Recording, match
 from snarkline.circuit.slots import Shape, Slot, Slots, put_together
 from snarkline.circuit.values import Bit, Num, Operand, combination
 from snarkline.circuit.wiring import Ints, Wiring, after, beside, segments

@@ -1,9 +1,9 @@
 """The types of a circuit's inputs, as its signature writes them.
 
-    Public[Num]    Private[Bits[512]]    Private[Array[UInt8, 64]]    Private[Num, "depth"]
+    Public[Num]    Private[Bits[512]]    Private[Array[UInt8, 64]]    Private[Num, Size("depth")]
 
-A size is a number or the name of a parameter of the circuit. The second argument of Public and Private makes a batch of
-that many values, over which `map` and `scan` go.
+A size is a number or the name of a parameter of the circuit, which has an argument of that name. The second argument of
+Public and Private makes a batch of that many values, over which `map` and `scan` go.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from snarkline.circuit.values import Bit, Bits, Num, Sized
 from snarkline.circuit.words import Word
 from snarkline.errors import CircuitError
 
-Size = int | str
 MAX_SIZE = 1 << 32
+
+
+class Size(str):
+    """The name of a parameter of a circuit, as a size. (Type checkers take other strings in annotations for types.)"""
+
+    __slots__ = ()
 
 
 class Array:
@@ -35,7 +40,7 @@ class Input:
 
     public: bool
     item: Any
-    size: Size | None
+    size: int | str | None
 
 
 class Public:
@@ -57,7 +62,7 @@ def _input(public: bool, arguments: Any) -> Input:
     return Input(public, item, size)
 
 
-def resolve_size(name: str, size: Size, sizes: dict[str, int]) -> int:
+def resolve_size(name: str, size: int | str, sizes: dict[str, int]) -> int:
     """A size as a number. Raises CircuitError for a name that is no parameter, and for no positive number."""
     value = sizes.get(size) if isinstance(size, str) else size
     if value is None:

@@ -16,6 +16,8 @@ COMMANDS = {
     "export": "keys",
     "info": "inspect",
     "estimate": "estimate",
+    "profile": "profile",
+    "compile": "circuit",
     "demo": "demo",
 }
 """Commands that are functions of their own name, and their modules."""

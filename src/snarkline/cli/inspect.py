@@ -5,14 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from snarkline.cli.circuit import CurveOption, SizesOption, check_python_circuit, is_python_circuit
 from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 
 
 def check(
-    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
-    witness: Annotated[Path, Argument(help="Witness (.wtns).", metavar="WITNESS.wtns")],
+    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs | FILE.py:NAME")],
+    witness: Annotated[
+        Path, Argument(help="Witness; for a circuit in Python, its inputs.", metavar="WITNESS.wtns | INPUT.json")
+    ],
     sym: Annotated[Path | None, Option("--sym", help="Names of the wires (.sym).")] = None,
+    curve: CurveOption = None,
+    sizes: SizesOption = None,
+    show_values: Annotated[
+        bool, Option("--show-values", help="For a circuit in Python: print the values of a violated constraint.")
+    ] = False,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -23,6 +31,9 @@ def check(
     from snarkline.r1cs.check import check_witness, first_violation
 
     report = Report(as_json=as_json, quiet=quiet)
+    if is_python_circuit(r1cs):
+        check_python_circuit(report, r1cs, witness, curve, sizes, threads=threads, show_values=show_values)
+        return
     circuit = load_r1cs(r1cs)
     values = load_witness(witness, curve=circuit.curve)
     names = load_symbols(sym) if sym is not None else {}

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from snarkline.cli.circuit import CurveOption, SizesOption, compile_circuit, is_python_circuit, source_file
 from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable, write_text
 
 
 def setup(
-    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs")],
+    r1cs: Annotated[Path, Argument(help="The circuit.", metavar="CIRCUIT.r1cs | FILE.py:NAME")],
     output: Annotated[Path, Option("--output", "-o", help="Where the proving key goes.", metavar="CIRCUIT.zkey")],
     vk: Annotated[Path | None, Option("--vk", help="Where the verifying key goes (.json).")] = None,
+    curve: CurveOption = None,
+    sizes: SizesOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -24,10 +27,12 @@ def setup(
     from snarkline.formats.circom import save_verifying_key
 
     report = Report(as_json=as_json, quiet=quiet)
-    require_writable(output, vk, inputs=[r1cs])
+    require_writable(output, vk, inputs=[source_file(r1cs)])
     started = time.perf_counter()
     with report.working("setting up a development key"):
-        key = make_key(load_r1cs(r1cs))
+        in_python = is_python_circuit(r1cs)
+        circuit = compile_circuit(r1cs, curve, sizes).r1cs.flatten() if in_python else load_r1cs(r1cs)
+        key = make_key(circuit)
         save_proving_key(key, output)
         if vk is not None:
             save_verifying_key(key.verifying_key, vk)

@@ -7,6 +7,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from snarkline.cli.circuit import (
+    SizesOption,
+    is_python_circuit,
+    require_python_circuit,
+    require_satisfied,
+    run_circuit,
+)
 from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import (
     JsonOption,
@@ -44,7 +51,7 @@ class ReleaseName(StrEnum):
 
 
 def prove(
-    key: Annotated[Path, Argument(help="Proving key (.zkey).", metavar="KEY.zkey")],
+    key: Annotated[Path, Argument(help="Proving key (.zkey), or a circuit.", metavar="KEY.zkey | FILE.py:NAME")],
     witness: Annotated[
         Path | None,
         Argument(help="Witness (.wtns); - is standard input.", metavar="WITNESS.wtns", show_default=False),
@@ -53,6 +60,8 @@ def prove(
         Path | None, Option("--wasm", help="In place of a witness: circom's calculator, with --input.")
     ] = None,
     input_: Annotated[Path | None, Option("--input", help="Values of the circuit's input signals (.json).")] = None,
+    circuit_key: Annotated[Path | None, Option("--key", help="For a circuit in Python: its proving key.")] = None,
+    sizes: SizesOption = None,
     output: Annotated[Path, Option("--output", "-o", help="Where the proof goes; - is standard output.")] = Path(
         "proof.json"
     ),
@@ -79,7 +88,11 @@ def prove(
     from snarkline.formats.circom import proof_to_json, public_to_json
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output, public, trace))
-    _require_one_witness(witness, wasm, input_)
+    source, key = (key, circuit_key) if circuit_key is not None else (None, key)
+    if source is None and not is_python_circuit(key):
+        _require_one_witness(witness, wasm, input_)
+    else:
+        require_python_circuit(source or key, circuit_key, input_, others=(witness, wasm, r1cs))
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
     started = time.perf_counter()
     timeline = Timeline() if trace is not None else None
@@ -88,9 +101,16 @@ def prove(
             with span("load"):
                 proving_key = load_proving_key(key, strict=strict)
                 circuit = load_r1cs(r1cs) if r1cs is not None else None
-                values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
+                if source is not None and input_ is not None:
+                    compiled, values = run_circuit(source, proving_key.curve, sizes, input_)
+                    circuit = compiled.r1cs.flatten()
+                else:
+                    compiled = None
+                    values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
             with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
-                proof = prover.prove(values, check=not no_check)
+                if compiled is not None and not no_check:
+                    require_satisfied(compiled, values, threads=threads)
+                proof = prover.prove(values, check=not no_check and compiled is None)
             with span("write"):
                 stage_text(outputs, {output: proof_to_json(proof), public: public_to_json(proof.public)})
         seconds = time.perf_counter() - started

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.pack import num2bits
 from snarkline.circuit.recorder import FALSE, ONE, TRUE
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bit, Num, Operand, combination
 from snarkline.r1cs.program import Op
 

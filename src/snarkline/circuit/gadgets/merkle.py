@@ -7,10 +7,10 @@ from typing import Any
 
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder, Gadget
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.poseidon import poseidon
 from snarkline.circuit.gadgets.select import select, swap
 from snarkline.circuit.gadgets.sha256 import sha256
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bit, Bits, Num
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from snarkline.circuit import logic
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.recorder import ONE, Combination
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bit, Bits, Num, Operand, combination
 from snarkline.circuit.words import Word
 from snarkline.r1cs.program import Op

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.poseidon_parameters import PoseidonParameters, parameters_for
 from snarkline.circuit.recorder import ONE
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Num
 from snarkline.curves.vector import Form, FrVector
 

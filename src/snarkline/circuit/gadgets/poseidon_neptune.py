@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.poseidon import name_native
 from snarkline.circuit.gadgets.poseidon_parameters import Matrix, PoseidonParameters, Vector, neptune_parameters
 from snarkline.circuit.recorder import ONE
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Num
 from snarkline.curves.curve import BLS12_381
 from snarkline.r1cs.program import Op

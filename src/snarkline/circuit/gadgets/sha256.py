@@ -11,9 +11,9 @@ from math import isqrt
 
 from snarkline.circuit import logic
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.logic import MultiEq
 from snarkline.circuit.recorder import FALSE, Literal
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bits
 from snarkline.circuit.words import UInt8, UInt32
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from snarkline.formats.circom.r1cs import load_r1cs, save_r1cs
     from snarkline.formats.circom.solidity import verifier_to_solidity
-    from snarkline.formats.circom.sym import load_symbols
+    from snarkline.formats.circom.sym import load_symbols, save_symbols
     from snarkline.formats.circom.vk import load_verifying_key, save_verifying_key, verifying_key_to_json
     from snarkline.formats.circom.wasm import WitnessCalculator, calculate_witness
     from snarkline.formats.circom.wtns import load_witness, save_witness, write_witness
@@ -45,6 +45,7 @@ __all__ = [
     "read_info",
     "save_proving_key",
     "save_r1cs",
+    "save_symbols",
     "save_verifying_key",
     "save_witness",
     "verifier_to_solidity",
@@ -63,7 +64,7 @@ _HOMES = {
     ),
     "snarkline.formats.circom.r1cs": ("load_r1cs", "save_r1cs"),
     "snarkline.formats.circom.solidity": ("verifier_to_solidity",),
-    "snarkline.formats.circom.sym": ("load_symbols",),
+    "snarkline.formats.circom.sym": ("load_symbols", "save_symbols"),
     "snarkline.formats.circom.vk": ("load_verifying_key", "save_verifying_key", "verifying_key_to_json"),
     "snarkline.formats.circom.wasm": ("WitnessCalculator", "calculate_witness"),
     "snarkline.formats.circom.wtns": ("load_witness", "save_witness", "write_witness"),

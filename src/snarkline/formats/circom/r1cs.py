@@ -22,6 +22,7 @@ from snarkline.formats.binary import Bytes, Container, Cursor, Outgoing, open_co
 from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.threads import usable_threads
 from snarkline.trace import span
 
@@ -165,11 +166,20 @@ def _coefficient_error(
     )
 
 
-def save_r1cs(r1cs: R1CS, path: str | os.PathLike[str]) -> None:
-    """Writes a .r1cs file. A circuit that came from one keeps its other sections and their order. Raises OSError."""
+def save_r1cs(r1cs: R1CS | StructuredR1CS, path: str | os.PathLike[str]) -> None:
+    """Writes a .r1cs file, for a structured system row by row as a stream.
+
+    A circuit that came from a file keeps its other sections and their order. Raises OSError, and FormatError for more
+    constraints than the format can count.
+    """
     curve = r1cs.curve
     origin = r1cs if isinstance(r1cs, CircomR1CS) else None
-    counts = (r1cs.n_wires, r1cs.n_outputs, r1cs.n_public - r1cs.n_outputs, origin.n_private_inputs if origin else 0)
+    if r1cs.n_constraints >> 32:
+        raise FormatError(os.fspath(path), "number of constraints", "at most 2^32 - 1", r1cs.n_constraints)
+    n_private = origin.n_private_inputs if origin else 0
+    if isinstance(r1cs, StructuredR1CS):
+        n_private = int((r1cs.given > r1cs.n_public).sum())
+    counts = (r1cs.n_wires, r1cs.n_outputs, r1cs.n_public - r1cs.n_outputs, n_private)
     header = write_prime(curve.r, curve.fr_limbs) + b"".join(v.to_bytes(4, "little") for v in counts)
     header += (origin.n_labels if origin else r1cs.n_wires).to_bytes(8, "little")
     header += r1cs.n_constraints.to_bytes(4, "little")
@@ -190,11 +200,20 @@ def _matrices(r1cs: R1CS) -> list[SparseMatrix]:
     return [r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c]
 
 
-def _constraints_size(r1cs: R1CS) -> int:
-    return 12 * r1cs.n_constraints + TERM_BYTES * sum(m.n_entries for m in _matrices(r1cs))
+def _constraints_size(r1cs: R1CS | StructuredR1CS) -> int:
+    if isinstance(r1cs, R1CS):
+        return 12 * r1cs.n_constraints + TERM_BYTES * sum(m.n_entries for m in _matrices(r1cs))
+    entries = [t.a.n_entries + t.b.n_entries + t.c.n_entries for t in r1cs.templates]
+    return 12 * r1cs.n_constraints + TERM_BYTES * sum(run.count * entries[run.template] for run in r1cs.runs)
 
 
-def _constraint_pieces(r1cs: R1CS, rows_per_piece: int = 1 << 14) -> Iterator[Bytes]:
+def _constraint_pieces(r1cs: R1CS | StructuredR1CS, rows_per_piece: int = 1 << 14) -> Iterator[Bytes]:
+    if isinstance(r1cs, StructuredR1CS):
+        for begin in range(0, r1cs.n_constraints, rows_per_piece):
+            block = list(r1cs.rows(begin, min(begin + rows_per_piece, r1cs.n_constraints)))
+            values = [_native.canonical(m.coefficients).view("<u4").reshape(-1, 8) for m in block]
+            yield _encode_rows(block, values, 0, block[0].n_rows)
+        return
     matrices = _matrices(r1cs)
     values = [_native.canonical(m.coefficients).view("<u4").reshape(-1, 8) for m in matrices]
     for begin in range(0, r1cs.n_constraints, rows_per_piece):

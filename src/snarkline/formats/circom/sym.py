@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from snarkline.errors import FormatError
+from snarkline.formats.atomic import atomic_write
 from snarkline.formats.binary import open_regular
 
 MAX_LINE = 1 << 16
@@ -27,6 +29,13 @@ def load_symbols(path: str | os.PathLike[str]) -> dict[int, str]:
             if fields[1] != "-1":
                 names.setdefault(int(fields[1]), fields[3])
     return names
+
+
+def save_symbols(names: Iterable[tuple[int, str]], path: str | os.PathLike[str]) -> None:
+    """Writes a .sym file from pairs of wire and name; labels are the wires, names begin with main. Raises OSError."""
+    with atomic_write(path) as stream:
+        for wire, name in names:
+            stream.write(f"{wire},{wire},0,main.{name}\n".encode())
 
 
 def _is_wire(text: str) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from snarkline.backend.naive_program import evaluate_naively
 from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.pack import unpack
 from snarkline.circuit.library import Library
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.schema import Field, Schema
 from snarkline.circuit.slots import WORDS, Shape, n_slots
 from snarkline.circuit.system import ConstraintSystem
@@ -24,8 +25,12 @@ from snarkline.circuit.wiring import Wiring
 from snarkline.circuit.words import UInt8, Word
 from snarkline.curves.curve import BN254, CURVES, Curve
 from snarkline.curves.vector import FrVector
-from snarkline.errors import CircuitError
+from snarkline.errors import CircuitError, UnsatisfiedError
+from snarkline.r1cs.check import Violation
 from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.witness import Witness
+
+MAX_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +50,48 @@ class CompiledCircuit:
         """The values of the wires that are given; `Schema.encode` says what values may be. Raises FormatError."""
         return self.schema.encode(inputs, source)
 
+    def witness(self, inputs: Mapping[str, Any], source: str | None = None) -> Witness:
+        """The values of all wires for the values of the inputs. Raises FormatError."""
+        values = evaluate_naively(self.r1cs, self.given(inputs, source).to_ints())
+        return Witness(FrVector.from_ints(self.curve, values), source)
+
     def input_names(self) -> dict[int, str]:
         """The names of the wires that are outputs and inputs."""
         names = {i + 1: name for i, name in enumerate(self.outputs)}
         names.update(zip(self.r1cs.given.tolist(), self.schema.wire_names(), strict=False))
         return names
+
+    def symbols(self) -> Iterator[tuple[int, str]]:
+        """Every wire but 0 with a name, in order: that of an input or output, else its gadget path and number."""
+        names = self.input_names()
+        yield from ((wire, names.get(wire, f"public[{wire}]")) for wire in range(1, self.r1cs.n_public + 1))
+        for run in self.r1cs.runs:
+            template = self.r1cs.template_of(run)
+            path = ".".join(part.replace("/", ".") for part in (run.path, template.name) if part)
+            own = template.names or [f"aux[{k}]" for k in range(template.n_aux)]
+            for i in range(run.count):
+                prefix = f"{path}[{i}]." if run.count > 1 else f"{path}." if path else ""
+                first = run.first_wire + i * template.n_aux
+                for k in range(template.n_aux):
+                    yield first + k, names.get(first + k) or prefix + own[k]
+
+    def explain(self, violation: Violation, *, values: Mapping[int, int] | None = None) -> UnsatisfiedError:
+        """The error for a violated constraint: its gadget path, its wires by name.
+
+        It shows the three sides and the wires' values only if `values`, of the wires that it reads, are handed in:
+        they are secret.
+        """
+        names = self.input_names()
+        place = self.r1cs.find(violation.constraint)
+        shown = [names.get(wire) or self.r1cs.wire_path(wire) for wire in violation.wires[:MAX_SHOWN] if wire]
+        more = ", ..." if len(violation.wires) > MAX_SHOWN else ""
+        detail = f"in {place.path or 'the top level'} (row {place.row}, instance {place.instance}): "
+        detail += f"<A, w> * <B, w> is not <C, w>, on {', '.join(shown) or 'no wires'}{more}"
+        if values is not None:
+            detail += f"; {violation.a} * {violation.b} is not {violation.c}"
+            pairs = zip((wire for wire in violation.wires if wire), shown, strict=False)
+            detail += "".join(f"; {name} = {values[wire]}" for wire, name in pairs)
+        return UnsatisfiedError(violation.constraint, detail)
 
 
 class Circuit:
