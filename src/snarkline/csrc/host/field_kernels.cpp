@@ -6,11 +6,13 @@
 
 #include <vector>
 
+#include "field_lanes.h"
+
 namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
 
-constexpr usize grain = 4096;  // 4,096 products take 60 to 200 us
+constexpr usize grain = 4096;  // 4,096 products take 15 (with IFMA) to 200 us
 
 template <class F>
 F* elements(u64* limbs) {
@@ -25,7 +27,11 @@ template <class F>
 void from_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
   SNL_SPAN("field.from_canonical");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
-    for (usize i = begin; i < end; i++) elements<F>(out)[i] = F::from_canonical(elements<F>(in)[i].v);
+    usize i = begin;
+#if SNL_ISA_ifma
+    i = multiply_eights<F>(out, in, F{F::r2}, begin, end);
+#endif
+    for (; i < end; i++) elements<F>(out)[i] = F::from_canonical(elements<F>(in)[i].v);
   });
 }
 
@@ -33,7 +39,11 @@ template <class F>
 void to_canonical(u64* out, const u64* in, usize n, const Exec& exec) {
   SNL_SPAN("field.to_canonical");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
-    for (usize i = begin; i < end; i++) elements<F>(out)[i].v = elements<F>(in)[i].to_canonical();
+    usize i = begin;
+#if SNL_ISA_ifma
+    i = multiply_eights<F>(out, in, F{Int<F::N>{{1}}}, begin, end);
+#endif
+    for (; i < end; i++) elements<F>(out)[i].v = elements<F>(in)[i].to_canonical();
   });
 }
 
@@ -58,6 +68,18 @@ void pointwise(u64* out, const u64* a, const u64* b, usize b_stride, usize n, co
 }
 
 template <class F>
+void multiply(u64* out, const u64* a, const u64* b, usize b_stride, usize n, const Exec& exec) {
+  parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
+    usize i = begin;
+#if SNL_ISA_ifma
+    i = b_stride == 0 ? multiply_eights<F>(out, a, *elements<F>(b), begin, end)
+                      : multiply_eights<F>(out, a, b, begin, end);
+#endif
+    for (; i < end; i++) elements<F>(out)[i] = elements<F>(a)[i] * elements<F>(b)[i * b_stride];
+  });
+}
+
+template <class F>
 void pointwise(Op op, u64* out, const u64* a, const u64* b, usize b_stride, usize n, const Exec& exec) {
   SNL_SPAN("field.pointwise");
   // A lone right operand may lie inside `out`, so it is copied.
@@ -69,7 +91,7 @@ void pointwise(Op op, u64* out, const u64* a, const u64* b, usize b_stride, usiz
     case Op::Sub:
       return pointwise<F>(out, a, b, b_stride, n, exec, [](const F& x, const F& y) { return x - y; });
     case Op::Mul:
-      return pointwise<F>(out, a, b, b_stride, n, exec, [](const F& x, const F& y) { return x * y; });
+      return multiply<F>(out, a, b, b_stride, n, exec);
   }
 }
 
@@ -77,9 +99,11 @@ template <class F>
 void mul_sub(u64* out, const u64* a, const u64* b, const u64* c, usize n, const Exec& exec) {
   SNL_SPAN("field.mul_sub");
   parallel_ranges(exec, n, grain, [=](usize begin, usize end) {
-    for (usize i = begin; i < end; i++) {
-      elements<F>(out)[i] = elements<F>(a)[i] * elements<F>(b)[i] - elements<F>(c)[i];
-    }
+    usize i = begin;
+#if SNL_ISA_ifma
+    i = multiply_subtract_eights<F>(out, a, b, c, begin, end);
+#endif
+    for (; i < end; i++) elements<F>(out)[i] = elements<F>(a)[i] * elements<F>(b)[i] - elements<F>(c)[i];
   });
 }
 

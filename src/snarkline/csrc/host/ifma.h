@@ -194,7 +194,8 @@ struct alignas(64) Field8 {
     }
   }
 
-  // Eight consecutive elements of N limbs.
+  // Eight consecutive elements of N limbs, times 2^Shift.
+  template <int Shift = 0>
   SNL_HD static Field8 load(const u64* p) {
     __m512i limb[N];
     if constexpr (N == 4) {
@@ -207,7 +208,7 @@ struct alignas(64) Field8 {
       const __m512i at = _mm512_setr_epi64(0, N, 2 * N, 3 * N, 4 * N, 5 * N, 6 * N, 7 * N);
       SNL_UNROLL for (int i = 0; i < N; i++) limb[i] = _mm512_i64gather_epi64(at, (const long long*)p + i, 8);
     }
-    return from_limbs(limb);
+    return from_limbs<Shift>(limb);
   }
   // In: [0, 2p). Out: canonical elements.
   SNL_HD void store(u64* p) const {
