@@ -9,6 +9,9 @@
 namespace snarkline {
 inline namespace SNL_ISA {
 
+// Entries of a task: enough for the inversions that it shares, few enough for the second-level cache.
+inline constexpr usize msm_task_entries = usize{1} << 14;
+
 // Scratch objects that tasks take and give back: as many as there are tasks at once.
 template <class T>
 class ScratchPool {
@@ -57,6 +60,7 @@ class JobSum {
     fill_buckets(group, sorted);
     SNL_SPAN("msm.reduce");
     const std::vector<Xyzz<G>> sums = window_sums(group);
+    buckets_.reset();
     for (usize w = group.last; w-- > group.first;) {
       for (int i = 0; i < group.all.windows[w].width; i++) result_ = result_.dbl();
       result_.add(sums[w - group.first]);
@@ -69,8 +73,7 @@ class JobSum {
 
  private:
   using Scratch = KeyedSums<C>;
-  // Entries of a task: enough for the inversions that it shares, few enough for the second-level cache.
-  static constexpr usize task_entries = usize{1} << 14;
+  static constexpr usize task_entries = msm_task_entries;
   static constexpr usize slot_limbs = usize{WindowGroup::partition_buckets} * R::limbs;
 
   // Consecutive buckets `stride` apart whose sum is wanted.

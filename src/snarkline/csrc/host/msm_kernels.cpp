@@ -34,28 +34,27 @@ const Curve::Fp& beta(Group group) {
   return group == Group::G1 ? g1 : g2;
 }
 
-// Windows whose entries are held at once, such that the temporary arrays stay below half of the inputs, or 32 MiB.
-usize windows_at_once(const HalfScalarTable& scalars, usize n, usize input_bytes) {
-  const usize allowed = std::max<usize>(input_bytes / 2, usize{32} << 20), fixed = 36 * n;
-  const usize entries = 2 * scalars.wide() + scalars.narrow() + scalars.ones();
-  const usize each = (sizeof(Entry) + sizeof(Key)) * entries;
-  return each == 0 || allowed <= fixed ? 1 : std::max<usize>(1, (allowed - fixed) / each);
+// Windows whose entries and buckets are held at once: as few as keep all threads busy, since each more is memory. A
+// task of idle threads at the end of a group is then a few hundredths of the group's time.
+usize windows_at_once(const HalfScalarTable& scalars, const Exec& exec) {
+  constexpr usize tasks_per_thread = 24;
+  const usize entries = 2 * scalars.wide() + scalars.narrow() + 1;
+  const usize wanted = tasks_per_thread * std::max(exec.threads, 1u) * msm_task_entries;
+  return (wanted + entries - 1) / entries;
 }
 
 void msm(const MsmJob* jobs, usize n_jobs, const u64* scalars, usize n, bool montgomery, const Exec& exec) {
   NativeSpan release;
   std::vector<std::unique_ptr<JobSum<Lanes>>> g1(n_jobs);
   std::vector<std::unique_ptr<JobSum<Lanes2>>> g2(n_jobs);
-  usize input_bytes = 32 * n;
   for (usize j = 0; j < n_jobs; j++) {
     const Curve::Fp& b = beta(jobs[j].group);
     if (jobs[j].group == Group::G1) g1[j] = std::make_unique<JobSum<Lanes>>(jobs[j].points, n, b, exec);
     if (jobs[j].group == Group::G2) g2[j] = std::make_unique<JobSum<Lanes2>>(jobs[j].points, n, b, exec);
-    input_bytes += 8 * n * (g1[j] ? JobSum<Lanes>::R::limbs : JobSum<Lanes2>::R::limbs);
   }
   const HalfScalarTable halves = HalfScalarTable::make<Curve>(scalars, n, montgomery, exec);
   const Windows windows = Windows::cheapest(halves);
-  const usize at_once = windows_at_once(halves, n, input_bytes);
+  const usize at_once = windows_at_once(halves, exec);
   for (usize end = windows.windows.size(); end > 0;) {
     const usize begin = end > at_once ? end - at_once : 0;
     NativeSpan release_entries;
