@@ -99,14 +99,14 @@ def prove(
     with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
         with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
             with span("load"):
-                proving_key = load_proving_key(key, strict=strict)
-                circuit = load_r1cs(r1cs) if r1cs is not None else None
+                proving_key = load_proving_key(key, strict=strict, threads=threads)
+                circuit = load_r1cs(r1cs, threads=threads) if r1cs is not None else None
                 if source is not None and input_ is not None:
                     compiled, values = run_circuit(source, proving_key.curve, sizes, input_)
                     circuit = compiled.r1cs.flatten()
                 else:
                     compiled = None
-                    values = _witness(proving_key.curve, witness, wasm, input_, log=None if quiet else log_line)
+                    values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
             with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
                 if compiled is not None and not no_check:
                     require_satisfied(compiled, values, threads=threads)
@@ -137,14 +137,19 @@ def _require_one_witness(witness: Path | None, wasm: Path | None, input_: Path |
 
 
 def _witness(
-    curve: Curve, witness: Path | None, wasm: Path | None, input_: Path | None, *, log: Callable[[str], None] | None
+    curve: Curve,
+    witness: Path | None,
+    wasm: Path | None,
+    input_: Path | None,
+    threads: int | None,
+    log: Callable[[str], None] | None,
 ) -> Witness:
     from snarkline import load_witness
     from snarkline.errors import MismatchError
     from snarkline.formats.circom import calculate_witness
 
     if witness is not None:
-        return load_witness(input_bytes(witness), curve=curve)
+        return load_witness(input_bytes(witness), curve=curve, threads=threads)
     assert wasm is not None and input_ is not None
     found = calculate_witness(wasm, input_bytes(input_), log=log)
     if found.curve is not curve:

@@ -16,9 +16,18 @@ from snarkline.native import core
 from snarkline.threads import usable_threads
 
 
+def executor(threads: int | None = None) -> core.Executor:
+    """The kernels on so many threads, or on as many as the process may run on."""
+    return _executor(n_threads(threads))
+
+
+def n_threads(threads: int | None) -> int:
+    return usable_threads() if threads is None else threads
+
+
 @functools.cache
-def executor() -> core.Executor:
-    return core.Executor(usable_threads())
+def _executor(threads: int) -> core.Executor:
+    return core.Executor(threads)
 
 
 def arena() -> Arena:
@@ -35,9 +44,9 @@ def steady(path: str | None) -> Iterator[None]:
         raise FormatError(path, "file", "data that stays as it is while it is read", str(error)) from error
 
 
-def first_not_below(curve: Curve, elements: Limbs) -> int | None:
+def first_not_below(curve: Curve, elements: Limbs, *, threads: int | None = None) -> int | None:
     """Index of the first element of shape (n, 4) that is not below r."""
-    index = executor().first_not_below_modulus(curve.name, "fr", elements)
+    index = executor(threads).first_not_below_modulus(curve.name, "fr", elements)
     return None if index < 0 else index
 
 

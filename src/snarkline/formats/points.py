@@ -17,12 +17,14 @@ def bytes_per_point(curve: Curve, group: Group) -> int:
     return 8 * curve.point_limbs(group)
 
 
-def check_points(path: str | None, where: str, table: PointTable, *, subgroup: bool) -> None:
+def check_points(
+    path: str | None, where: str, table: PointTable, *, subgroup: bool, threads: int | None = None
+) -> None:
     """Raises FormatError for the first point that is not on its curve (or, if asked, outside the subgroup of order r).
 
     `where` is the place of the table in the file. Infinity passes.
     """
-    index = _native.executor().first_bad_point(table.curve.name, table.group.value, table.limbs, subgroup)
+    index = _native.executor(threads).first_bad_point(table.curve.name, table.group.value, table.limbs, subgroup)
     if index >= 0:
         raise FormatError(path, f"{where}: point {index}", *_diagnose(table, index))
 

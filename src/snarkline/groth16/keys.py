@@ -120,6 +120,9 @@ class ProvingKey:
     def check_source(self) -> None:
         """Raises InputError if the file that the key is mapped from has changed under it."""
 
+    def release_pages(self) -> None:
+        """Take the key's pages out of resident memory, if it is mapped from a file: they come back when read."""
+
 
 @dataclass(frozen=True)
 class Proof:

@@ -68,9 +68,11 @@ def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector) -> Sums:
         queries: list[Query] = [getattr(key, name) for name in names]
         with span("msm " + " ".join(names), items=len(queries[0].points)):
             points = backend.msm([query.points for query in queries], _scalars(backend, queries[0], w))
+        key.release_pages()
         sums.update(zip(names, points, strict=True))
     with span("msm h", items=len(key.h)):
         (sums["h"],) = backend.msm([key.h], h)
+    key.release_pages()
     return Sums(**sums)
 
 

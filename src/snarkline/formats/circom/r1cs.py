@@ -23,7 +23,6 @@ from snarkline.formats.circom.fields import read_scalar_field, write_prime
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
 from snarkline.r1cs.structured import StructuredR1CS
-from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 VERSION = 1
@@ -46,24 +45,24 @@ class CircomR1CS(R1CS):
     kept: dict[int, Bytes]
 
 
-def load_r1cs(path: str | os.PathLike[str]) -> R1CS:
+def load_r1cs(path: str | os.PathLike[str], *, threads: int | None = None) -> R1CS:
     """A circuit from a .r1cs file. Terms that name one wire twice in a combination are kept, and add up.
 
     Raises OSError and FormatError. Custom gates are ignored, with a warning.
     """
     with span("load circuit"):
         container = open_container(path, "r1cs", VERSION)
-        r1cs = _read(container, read_header(container.cursor(1, "header")))
+        r1cs = _read(container, read_header(container.cursor(1, "header")), threads)
     if container.find(4) is not None or container.find(5) is not None:
         warnings.warn(f"{path}: custom gates (sections 4 and 5) are ignored", UserWarning, stacklevel=2)
     return r1cs
 
 
-def _read(container: Container, header: Header) -> CircomR1CS:
+def _read(container: Container, header: Header, threads: int | None) -> CircomR1CS:
     labels = container.find(3)
     if labels is not None and labels.size != 8 * header.n_wires:
         raise container.size_error(labels, "labels of wires", f"8 bytes for each of {header.n_wires} wires")
-    matrices = _read_constraints(container, header)
+    matrices = _read_constraints(container, header, threads)
     if labels is None:
         _check_wires(container, header, matrices)
     return CircomR1CS(
@@ -118,7 +117,7 @@ def read_header(cursor: Cursor) -> Header:
     return Header(curve, n_wires, outputs, public, private, n_labels, n_constraints)
 
 
-def _read_constraints(container: Container, header: Header) -> Matrices:
+def _read_constraints(container: Container, header: Header, threads: int | None) -> Matrices:
     section = container.section(2, "constraints")
     rows, data = header.n_constraints, container.content(section)
     if rows > section.size // 12:
@@ -128,7 +127,7 @@ def _read_constraints(container: Container, header: Header) -> Matrices:
     _raise_fault(container, section.offset, core.scan_constraints(data, *starts))
     outs = [(s, arena.empty(int(s[-1]), np.uint32), arena.empty(int(s[-1]), np.uint32)) for s in starts]
     with _native.steady(container.path):
-        values, fault = core.gather_constraints(usable_threads(), data, header.n_wires, *outs)
+        values, fault = core.gather_constraints(_native.n_threads(threads), data, header.n_wires, *outs)
     _raise_fault(container, section.offset, fault, header.n_wires)
     bad = _native.first_not_below(header.curve, values)
     if bad is not None:

@@ -24,7 +24,9 @@ VERSION = 2
 
 
 @span("load witness")
-def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = None) -> Witness:
+def load_witness(
+    source: str | os.PathLike[str] | Buffer, curve: Curve | None = None, *, threads: int | None = None
+) -> Witness:
     """A witness from a .wtns file, from the bytes of one, or from an array of values.
 
     An array of values has dtype uint64 and shape (n, 4), canonical, and needs `curve`. The values are copied into
@@ -39,7 +41,7 @@ def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = 
         if curve is None or source.dtype != np.uint64 or source.ndim != 2 or source.shape[1] != curve.fr_limbs:
             found = f"{source.dtype} {source.shape}" + (" without a curve" if curve is None else "")
             raise FormatError(None, "array", "uint64 values of shape (n, 4) and their curve", found)
-        return _checked(None, "wire", curve, source)
+        return _checked(None, "wire", curve, source, threads)
     container = open_container(source, "wtns", VERSION)
     header = container.cursor(1, "header")
     found_curve = read_scalar_field(header, curve)
@@ -49,7 +51,7 @@ def load_witness(source: str | os.PathLike[str] | Buffer, curve: Curve | None = 
     if section.size != n * 8 * found_curve.fr_limbs:
         raise container.size_error(section, "values", f"{n} wires of {8 * found_curve.fr_limbs} bytes")
     values = container.words(section, found_curve.fr_limbs)
-    return _checked(container.path, f"section 2 at offset {section.offset}: wire", found_curve, values)
+    return _checked(container.path, f"section 2 at offset {section.offset}: wire", found_curve, values, threads)
 
 
 def save_witness(witness: Witness, path: str | os.PathLike[str]) -> None:
@@ -67,12 +69,12 @@ def write_witness(witness: Witness, stream: BinaryIO) -> None:
     write_container(stream, "wtns", VERSION, sections)
 
 
-def _checked(path: str | None, wire: str, curve: Curve, values: Limbs) -> Witness:
+def _checked(path: str | None, wire: str, curve: Curve, values: Limbs, threads: int | None) -> Witness:
     own: Limbs = _native.arena().empty(values.shape, secret=True)
     own[...] = values
     if len(own) == 0:
         raise FormatError(path, f"{wire} 0", 1, "no wires")
-    bad = _native.first_not_below(curve, own)
+    bad = _native.first_not_below(curve, own, threads=threads)
     if bad is not None:
         raise FormatError(path, f"{wire} {bad}", "a value below the modulus r", "a larger one")
     if own[0].tolist() != [1, 0, 0, 0]:

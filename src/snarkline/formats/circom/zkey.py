@@ -31,7 +31,6 @@ from snarkline.formats.points import bytes_per_point, check_point, check_points,
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
-from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 VERSION = 1
@@ -57,6 +56,10 @@ class CircomProvingKey(ProvingKey):
     def check_source(self) -> None:
         if self.source is not None and self.source.changed():
             raise FormatError(self.source.path, "file", "the key that was loaded", "a file that was written to since")
+
+    def release_pages(self) -> None:
+        if self.source is not None:
+            self.source.release_pages()
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,15 @@ class Header:
         }  # fmt: skip
 
 
-def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False) -> ProvingKey:
+def load_proving_key(
+    path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False, threads: int | None = None
+) -> ProvingKey:
     """A proving key from a .zkey file, mapped.
 
     Checked: all sizes against the header, the curve, every index and coefficient, every point on its curve (with
     `check_subgroup` also of order r; the verifying key's points always). A key that anyone can forge proofs for
     (gamma = delta), or that leaves a public input unbound, gives a SecurityWarning, and with `strict` a FormatError.
+    `threads` None means as many as the process may run on. Pages that were looked at do not stay in resident memory.
     Raises OSError and FormatError.
     """
     with span("load key"):
@@ -97,10 +103,13 @@ def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = Fal
         header = read_header(container)
         tables = {i: _table(container, i, header.curve, *shape) for i, shape in header.expected_points().items()}
         with span("coefficients"):
-            matrices = _read_matrices(container, header)
+            matrices = _read_matrices(container, header, threads)
+        container.release_pages()
         for i, table in tables.items():
             with span(f"check {NAMES[i]}", items=len(table), bytes=table.limbs.nbytes):
-                check_points(container.path, _where(container, i), table, subgroup=check_subgroup or i == 3)
+                subgroup = check_subgroup or i == 3
+                check_points(container.path, _where(container, i), table, subgroup=subgroup, threads=threads)
+            container.release_pages()
         key = _assemble(container, header, tables, matrices)
     warn_of_weakness(container.path, key.verifying_key, strict=strict)
     return key
@@ -206,15 +215,15 @@ def _table(container: Container, section_id: int, curve: Curve, group: Group, n:
     return PointTable(curve, group, container.words(section, curve.point_limbs(group)))
 
 
-def _read_matrices(container: Container, header: Header) -> Matrices:
+def _read_matrices(container: Container, header: Header, threads: int | None) -> Matrices:
     cursor = container.cursor(4, "coefficients")
     n = cursor.u32("number of coefficients")
     section = cursor.section
     if section.size != 4 + n * COEFFICIENT.itemsize:
         raise container.size_error(section, "coefficients", f"4 + {n} coefficients of {COEFFICIENT.itemsize} bytes")
     records = container.content(section)[4:]
-    threads, wires = usable_threads(), header.n_wires
-    n_a, n_b, rows, in_order, fault, index, found = core.scan_coefficients(threads, records, header.domain_size, wires)
+    used, wires = _native.n_threads(threads), header.n_wires
+    n_a, n_b, rows, in_order, fault, index, found = core.scan_coefficients(used, records, header.domain_size, wires)
     if fault:
         expected = {"matrix": "0 or 1", "row": f"below {header.domain_size}", "column": f"below {wires}"}[fault]
         field = {"matrix": "matrix", "row": "constraint", "column": "wire"}[fault]
@@ -225,7 +234,7 @@ def _read_matrices(container: Container, header: Header) -> Matrices:
         for entries in (n_a, n_b)
     ]
     with _native.steady(container.path):
-        values = core.gather_coefficients(threads, records, in_order, wires, *outs)
+        values = core.gather_coefficients(used, records, in_order, wires, *outs)
     bad = _native.first_not_below(header.curve, values)
     if bad is not None:
         index = int((records.view(COEFFICIENT)["value"] == values[bad]).all(axis=1).argmax())
