@@ -33,16 +33,16 @@ def test_sizes_are_those_of_the_files(circuit: Path) -> None:
 
 
 def test_at_the_sample_size_the_rates_are_the_times() -> None:
-    found = estimate(SHAPE, RATES, 0)
+    found = estimate(SHAPE, RATES, 0, 2)
     assert found.proof_s[1] == pytest.approx(3 + 2 + 1 + 1 + 1, rel=1e-3)
     assert found.setup_s == pytest.approx(2 + 4 + 3 + 4, rel=1e-3)
 
 
 def test_times_grow_with_every_size() -> None:
-    least, most = estimate(SHAPE, replace(RATES, wires_bits=0.1, private_bits=0.1), 0).proof_s
+    least, most = estimate(SHAPE, replace(RATES, wires_bits=0.1, private_bits=0.1), 0, 2).proof_s
     assert least < most
     for larger in (replace(SHAPE, n_wires=2 * SAMPLE), replace(SHAPE, log_domain=14), replace(SHAPE, n_entries=10**6)):
-        small, large = estimate(SHAPE, RATES, 0), estimate(larger, RATES, 0)
+        small, large = estimate(SHAPE, RATES, 0, 2), estimate(larger, RATES, 0, 2)
         assert large.proof_s[1] > small.proof_s[1]
         assert large.setup_s > small.setup_s
         assert large.proof_bytes > small.proof_bytes

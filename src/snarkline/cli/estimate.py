@@ -17,29 +17,30 @@ def estimate(
     quiet: QuietOption = False,
 ) -> None:
     """Estimate the time and memory of a proof and of a setup on this machine, from a second of measuring."""
-    import resource
-
     from snarkline.backend import open_backend
+    from snarkline.cli.size import shown
     from snarkline.formats.circom.shape import read_shape
     from snarkline.groth16.estimate import estimate as scale
     from snarkline.groth16.estimate import measure
+    from snarkline.groth16.footprint import resident_bytes
     from snarkline.memory import Arena
 
     report = Report(as_json=as_json, quiet=quiet)
     shape = read_shape(file)
     n_threads = threads if threads is not None else usable_threads()
+    process_bytes = resident_bytes()
     with Arena() as arena, report.working("measuring"):
         backend = open_backend("cpu", n_threads, arena)
         rates = measure(backend, shape.curve)
         backend.close()
-    process_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    found = scale(shape, rates, process_bytes)
+    found = scale(shape, rates, process_bytes, n_threads)
     least, most = found.proof_s
     report.line(
         f"{shape.curve.name}, {shape.n_wires:,} wires, domain 2^{shape.log_domain}, {n_threads} threads (an estimate)"
     )
-    report.line(f"  proof:  {least:.2f} s if most wires are 0 or 1, up to {most:.2f} s; {_mib(found.proof_bytes)}")
-    report.line(f"  setup:  {found.setup_s:.2f} s; {_mib(found.setup_bytes)}")
+    report.line(f"  proof:  {least:.2f} s if most wires are 0 or 1, up to {most:.2f} s; {shown(found.proof_bytes)}")
+    report.line(f"          with --max-memory, {shown(found.least_bytes)} at least")
+    report.line(f"  setup:  {found.setup_s:.2f} s; {shown(found.setup_bytes)}")
     report.line("  proof is the time of a prover that holds the key; memory is the peak, with the key's pages")
     report.result(
         {
@@ -51,11 +52,8 @@ def estimate(
             "threads": n_threads,
             "proof_seconds": {"least": round(least, 6), "most": round(most, 6)},
             "proof_peak_bytes": found.proof_bytes,
+            "proof_least_bytes": found.least_bytes,
             "setup_seconds": round(found.setup_s, 6),
             "setup_peak_bytes": found.setup_bytes,
         }
     )
-
-
-def _mib(n_bytes: int) -> str:
-    return f"{n_bytes / 2**20:,.0f} MiB"

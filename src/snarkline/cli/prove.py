@@ -72,6 +72,10 @@ def prove(
     release: Annotated[
         ReleaseName, Option("--release", help="How large buffers are given back.")
     ] = ReleaseName.recycle,
+    max_memory: Annotated[
+        str | None,
+        Option("--max-memory", help="Most resident memory, as 512M or 2G: less takes longer.", metavar="SIZE"),
+    ] = None,
     trace: Annotated[Path | None, Option("--trace", help="Write the timeline (.json or .html).")] = None,
     no_check: Annotated[
         bool, Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
@@ -94,6 +98,7 @@ def prove(
     else:
         require_python_circuit(source or key, circuit_key, input_, others=(witness, wasm, r1cs))
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
+    cap = _memory_cap(key, max_memory, threads)
     started = time.perf_counter()
     timeline = Timeline() if trace is not None else None
     with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
@@ -107,7 +112,9 @@ def prove(
                 else:
                     compiled = None
                     values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
-            with Prover(proving_key, r1cs=circuit, backend=backend, threads=threads, release=release) as prover:
+            with Prover(
+                proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap
+            ) as prover:
                 if compiled is not None and not no_check:
                     require_satisfied(compiled, values, threads=threads)
                 proof = prover.prove(values, check=not no_check and compiled is None)
@@ -127,6 +134,23 @@ def prove(
             "trace": None if trace is None else str(trace),
         }
     )
+
+
+def _memory_cap(key: Path, max_memory: str | None, threads: int | None) -> int | None:
+    """The cap in bytes. Raises BudgetError for a key that cannot be loaded and used within it."""
+    if max_memory is None:
+        return None
+    from snarkline.cli.size import parse_size
+    from snarkline.formats.circom.shape import read_shape
+    from snarkline.groth16.footprint import Sizes, require, resident_bytes
+    from snarkline.threads import usable_threads
+
+    cap = parse_size(max_memory, "--max-memory")
+    if key.suffix != ".params":  # a circom key tells its sizes before it is loaded
+        shape = read_shape(key)
+        sizes = Sizes(shape.curve, shape.n_wires, shape.domain_size, threads or usable_threads())
+        require(resident_bytes() + sizes.least_whole_bytes(shape.n_entries), cap)
+    return cap
 
 
 def _require_one_witness(witness: Path | None, wasm: Path | None, input_: Path | None) -> None:

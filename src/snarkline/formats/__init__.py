@@ -12,15 +12,17 @@ from snarkline.groth16.keys import ProvingKey, VerifyingKey
 __all__ = ["load_proving_key", "load_r1cs", "load_verifying_key", "load_witness", "save_proving_key"]
 
 
-def load_proving_key(path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False) -> ProvingKey:
+def load_proving_key(
+    path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False, threads: int | None = None
+) -> ProvingKey:
     """The proving key in a .params file (bellperson's) or, by any other name, a .zkey file (circom's).
 
     Arguments and errors are those of `circom.load_proving_key`; `strict` says nothing about .params files, whose weak
-    forms are always refused.
+    forms are always refused, and `threads` is for .zkey files.
     """
     if Path(path).suffix == ".params":
         return bellperson.load_parameters(path, check_subgroup=check_subgroup)
-    return circom.load_proving_key(path, check_subgroup=check_subgroup, strict=strict)
+    return circom.load_proving_key(path, check_subgroup=check_subgroup, strict=strict, threads=threads)
 
 
 def load_verifying_key(path: str | os.PathLike[str], *, strict: bool = False) -> VerifyingKey:

@@ -18,15 +18,15 @@ def bytes_per_point(curve: Curve, group: Group) -> int:
 
 
 def check_points(
-    path: str | None, where: str, table: PointTable, *, subgroup: bool, threads: int | None = None
+    path: str | None, where: str, table: PointTable, *, subgroup: bool, first: int = 0, threads: int | None = None
 ) -> None:
     """Raises FormatError for the first point that is not on its curve (or, if asked, outside the subgroup of order r).
 
-    `where` is the place of the table in the file. Infinity passes.
+    `where` is the place in the file of a table in which the points of `table` begin at index `first`. Infinity passes.
     """
     index = _native.executor(threads).first_bad_point(table.curve.name, table.group.value, table.limbs, subgroup)
     if index >= 0:
-        raise FormatError(path, f"{where}: point {index}", *_diagnose(table, index))
+        raise FormatError(path, f"{where}: point {first + index}", *_diagnose(table, index))
 
 
 def check_point(path: str | None, where: str, table: PointTable) -> None:

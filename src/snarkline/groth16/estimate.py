@@ -17,6 +17,7 @@ from snarkline.backend.base import Backend
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point
 from snarkline.curves.vector import Form, FrVector
+from snarkline.groth16.footprint import Sizes
 from snarkline.groth16.keys import odd_coset_domain
 from snarkline.r1cs.matrices import SparseMatrix
 
@@ -25,7 +26,6 @@ SAMPLE = 1 << LOG_SAMPLE
 SMALL = SAMPLE >> 3
 RUNS = 2
 ENTRY_BYTES = 44 + 8
-SCRATCH_BYTES = 64  # of a sum, for each of its points: sorted digits of all windows
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,18 @@ class Rates:
 @dataclass(frozen=True)
 class Estimate:
     """`proof_s`: least (all wires but few are 0 or 1) and most (none is), by a prover that holds the key. `*_bytes`
-    are peaks of resident memory, with the pages of the mapped key."""
+    are peaks of resident memory, with the pages of the mapped key: of a proof, of a proof with the smallest
+    `max_memory` that it takes, of a setup."""
 
     proof_s: tuple[float, float]
     setup_s: float
     proof_bytes: int
+    least_bytes: int
     setup_bytes: int
 
 
-def estimate(shape: Shape, rates: Rates, process_bytes: int) -> Estimate:
-    """Scales `rates` to a circuit. `process_bytes` is what a process takes for a small one."""
+def estimate(shape: Shape, rates: Rates, process_bytes: int, threads: int) -> Estimate:
+    """Scales `rates` to a circuit. `process_bytes` is what a process holds before it works."""
     n, wires, private = shape.domain_size, shape.n_wires, shape.n_wires - shape.n_public - 1
     quotient = n * max(1, shape.log_domain) / (SAMPLE * LOG_SAMPLE) * rates.transforms
     other = 3 * quotient + shape.n_entries / SAMPLE * rates.entries + _points(n) * rates.private
@@ -84,12 +86,13 @@ def estimate(shape: Shape, rates: Rates, process_bytes: int) -> Estimate:
     dense = other + _points(wires) * rates.wires + _points(private) * rates.private
     setup = 2 * quotient + (3 * wires + n) * rates.fixed_g1 + wires * rates.fixed_g2
     setup += 2 * shape.n_entries / SAMPLE * rates.entries
-    vectors = 32 * (3 * n + 2 * wires)
+    sizes = Sizes(shape.curve, wires, n, threads)
     kept = process_bytes + shape.key_bytes + shape.n_entries * (ENTRY_BYTES - 44)
     return Estimate(
         proof_s=(min(bits, dense), dense),
         setup_s=setup,
-        proof_bytes=kept + vectors + SCRATCH_BYTES * max(n, wires),
+        proof_bytes=process_bytes + sizes.whole_bytes(shape.n_entries),
+        least_bytes=process_bytes + sizes.least_whole_bytes(shape.n_entries),
         setup_bytes=kept + 32 * (n + 4 * wires),
     )
 

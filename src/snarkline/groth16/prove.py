@@ -30,13 +30,16 @@ class Sums:
     h: Point
 
 
-def start(backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector) -> Sums:
-    """The half of a proof that needs the accelerator. `w` is the witness in canonical form."""
+def start(
+    backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector, *, points_at_once: int | None = None
+) -> Sums:
+    """The half of a proof that needs the accelerator. `w` is the witness in canonical form. Sums are over at most
+    `points_at_once` points at a time, so that memory stays small."""
     w = backend.resident(w)
     a, b, c = evaluate(backend, key, matrices, w)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
-    return commit(backend, key, w, h)
+    return commit(backend, key, w, h, points_at_once)
 
 
 @span("evaluate")
@@ -61,18 +64,17 @@ def quotient(backend: Backend, key: ProvingKey, a: FrVector, b: FrVector, c: FrV
 
 
 @span("commit")
-def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector) -> Sums:
+def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector, points_at_once: int | None = None) -> Sums:
     """The sums of w and h over the key's queries. Queries over the same wires share one pass over their scalars."""
     sums: dict[str, Point] = {}
     for names in _shared_wires({"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}):
         queries: list[Query] = [getattr(key, name) for name in names]
         with span("msm " + " ".join(names), items=len(queries[0].points)):
-            points = backend.msm([query.points for query in queries], _scalars(backend, queries[0], w))
-        key.release_pages()
+            scalars = _scalars(backend, queries[0], w)
+            points = _sums(backend, key, [query.points for query in queries], scalars, points_at_once)
         sums.update(zip(names, points, strict=True))
     with span("msm h", items=len(key.h)):
-        (sums["h"],) = backend.msm([key.h], h)
-    key.release_pages()
+        (sums["h"],) = _sums(backend, key, [key.h], h, points_at_once)
     return Sums(**sums)
 
 
@@ -109,6 +111,24 @@ def _scalars(backend: Backend, query: Query, w: FrVector) -> FrVector:
     if query.wires is not None:
         return backend.select(w, query.wires)
     return FrVector(w.curve, w.limbs[query.first : query.first + len(query.points)], w.form)
+
+
+def _sums(
+    backend: Backend, key: ProvingKey, tables: list[PointTable], scalars: FrVector, points_at_once: int | None
+) -> list[Point]:
+    """The sums of `scalars` over each table, slice by slice. The key's pages are given back after each."""
+    n = len(scalars)
+    if points_at_once is None or n <= points_at_once:
+        whole = backend.msm(tables, scalars)
+        key.release_pages()
+        return whole
+    parts = []
+    for begin in range(0, n, points_at_once):
+        rows = slice(begin, begin + points_at_once)
+        pieces = [PointTable(t.curve, t.group, t.limbs[rows]) for t in tables]
+        parts.append(backend.msm(pieces, FrVector(scalars.curve, scalars.limbs[rows], scalars.form)))
+        key.release_pages()
+    return [_combine(backend, *((part[i], 1) for part in parts)) for i in range(len(tables))]
 
 
 def _combine(backend: Backend, *terms: tuple[Point, int]) -> Point:

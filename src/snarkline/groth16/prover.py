@@ -14,6 +14,7 @@ from snarkline.backend import open_backend
 from snarkline.curves.vector import FrVector
 from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
+from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
@@ -30,7 +31,8 @@ class Prover:
     `r1cs` is the circuit of the key: with it a witness that does not satisfy the circuit is refused before any curve
     work, and the constraint is named. It is required for a key without matrices. `backend` is a name for
     `open_backend`; `threads` None means as many as the process may run on; `release` is the release policy of the
-    arena that the proofs' vectors come from, which is the attribute `arena`.
+    arena that the proofs' vectors come from, which is the attribute `arena`. `max_memory` caps the resident memory of
+    the process, in bytes, while it makes one proof: sums then go over the points in slices, which takes longer.
 
     Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing.
     """
@@ -43,6 +45,7 @@ class Prover:
         backend: str = "auto",
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
+        max_memory: int | None = None,
     ) -> None:
         if r1cs is not None:
             _check_pair(key, r1cs)
@@ -54,8 +57,10 @@ class Prover:
         self._matrices = key.matrices
         self.key, self.r1cs = key, r1cs
         self.threads = threads if threads is not None else usable_threads()
-        self.arena = Arena(release)
+        # A cap leaves no room for a pool, nor for buffers that wait for the release thread.
+        self.arena = Arena(release if max_memory is None else Release.SYNC)
         self._backend = open_backend(backend, self.threads, self.arena)
+        self.max_memory = max_memory
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
@@ -74,7 +79,7 @@ class Prover:
 
         `check=False` leaves out the constraint check where there is an `r1cs`; what `check_witness` checks and the
         proof itself are always checked. Raises MismatchError, FormatError or UnsatisfiedError for a witness that does
-        not fit.
+        not fit, and BudgetError, before any work, for a proof that does not fit `max_memory`.
         """
         with self._in_use(), span("start"):
             self.key.check_source()
@@ -85,7 +90,9 @@ class Prover:
                     violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
                 if violation is not None:
                     raise violation.error()
-            sums = prove.start(self._backend, self.key, self._matrices, witness.values)
+            sums = prove.start(
+                self._backend, self.key, self._matrices, witness.values, points_at_once=self._points_at_once()
+            )
             public = witness.public(self.key.n_public)
             return Pending(self, witness, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
 
@@ -121,6 +128,14 @@ class Prover:
         if self._closed and self._running == 0:
             self._backend.close()
             self.arena.close()
+
+    def _points_at_once(self) -> int | None:
+        """How many points a sum takes at a time; None leaves it to the backend."""
+        if self.max_memory is None:
+            return POINTS_AT_ONCE if self._backend.name == "cpu" else None
+        self.arena.trim()
+        sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
+        return sizes.slice_within(self.max_memory, resident_bytes())
 
     def _failure(self, witness: Witness) -> SnarklineError:
         """Why a proof for this witness did not verify."""

@@ -37,6 +37,7 @@ VERSION = 1
 GROTH16 = 1
 PROTOCOLS = {1: "Groth16", 2: "PLONK", 10: "FFLONK"}
 COEFFICIENT = np.dtype([("matrix", "<u4"), ("row", "<u4"), ("column", "<u4"), ("value", "<u8", (4,))])
+CHECKED_POINTS = 1 << 16  # at a time: 4 to 12 MiB
 NAMES = {3: "IC", 5: "A", 6: "B1", 7: "B2", 8: "L", 9: "H"}
 HEADER_POINTS = (Group.G1, Group.G1, Group.G2, Group.G2, Group.G1, Group.G2)
 
@@ -107,9 +108,7 @@ def load_proving_key(
         container.release_pages()
         for i, table in tables.items():
             with span(f"check {NAMES[i]}", items=len(table), bytes=table.limbs.nbytes):
-                subgroup = check_subgroup or i == 3
-                check_points(container.path, _where(container, i), table, subgroup=subgroup, threads=threads)
-            container.release_pages()
+                _check_table(container, i, table, subgroup=check_subgroup or i == 3, threads=threads)
         key = _assemble(container, header, tables, matrices)
     warn_of_weakness(container.path, key.verifying_key, strict=strict)
     return key
@@ -213,6 +212,17 @@ def _table(container: Container, section_id: int, curve: Curve, group: Group, n:
     if section.size != n * bytes_per_point(curve, group):
         raise container.size_error(section, name, f"{n} points of {bytes_per_point(curve, group)} bytes")
     return PointTable(curve, group, container.words(section, curve.point_limbs(group)))
+
+
+def _check_table(
+    container: Container, section_id: int, table: PointTable, *, subgroup: bool, threads: int | None
+) -> None:
+    """Checks the points of a section, and gives each piece's pages back before the next is looked at."""
+    where = _where(container, section_id)
+    for first in range(0, len(table), CHECKED_POINTS):
+        piece = PointTable(table.curve, table.group, table.limbs[first : first + CHECKED_POINTS])
+        check_points(container.path, where, piece, subgroup=subgroup, first=first, threads=threads)
+        container.release_pages()
 
 
 def _read_matrices(container: Container, header: Header, threads: int | None) -> Matrices:
