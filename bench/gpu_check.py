@@ -22,7 +22,7 @@ import numpy as np
 import snarkline.backend.cuda.backend as backend_module
 from snarkline.backend.base import Domain
 from snarkline.backend.cpu import CpuBackend
-from snarkline.backend.cuda import CudaBackend, CupyDevice, modules_of
+from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
@@ -95,7 +95,7 @@ class Check:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.begin, self.arguments = time.perf_counter(), arguments
         self.report: dict[str, object] = {"failures": []}
-        self.device = CupyDevice(Path(arguments.cache), progress=lambda i, n, name: None)
+        self.device = Gpu(CupyDriver(), Path(arguments.cache), progress=lambda i, n, name: None)
         import cupy
 
         self.cupy = cupy
@@ -361,8 +361,8 @@ class Check:
 
         warnings.simplefilter("ignore")
         table = self.report["circuits"] = {}
-        prover_module.open_backend = lambda name, threads, arena: self.gpu
-        setup_module.open_backend = lambda name, threads, arena: self.gpu
+        prover_module.open_backend = lambda name, threads, arena, **_: self.gpu
+        setup_module.open_backend = lambda name, threads, arena, **_: self.gpu
         setup_module.closing = contextlib.nullcontext
         for curve, log_n, kind in [
             (BLS12_381, 20, "random"),
@@ -406,7 +406,7 @@ class Check:
         from snarkline.groth16 import prover as prover_module
 
         choose = {"cuda": self.gpu, "cpu": self.cpu}
-        prover_module.open_backend = lambda name, threads, arena: choose[name]
+        prover_module.open_backend = lambda name, threads, arena, **_: choose[name]
         table = self.report["proofs"] = {}
         for folder in sorted(Path(self.arguments.fixtures).iterdir()):
             keys, witnesses = sorted(folder.glob("*.zkey")), sorted(folder.glob("*.wtns"))

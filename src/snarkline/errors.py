@@ -114,8 +114,16 @@ class DeviceError(SnarklineError):
     """A GPU that is not there, cannot be used, or failed."""
 
 
-class MissingLibraryError(DeviceError, InputError):
-    """The library that drives a GPU is not installed: what was asked for cannot be had, no device failed."""
+class NoDeviceError(DeviceError, InputError):
+    """No GPU that can be used: what was asked for cannot be had, no device failed."""
+
+
+class NoDriverError(NoDeviceError):
+    """No driver for a GPU: the machine is not meant to have one."""
+
+
+class MissingLibraryError(NoDeviceError):
+    """The library that drives a GPU is not installed."""
 
 
 class InternalError(SnarklineError):
@@ -124,3 +132,7 @@ class InternalError(SnarklineError):
 
 class SecurityWarning(UserWarning):
     """A key that can be used but must not be trusted."""
+
+
+class DeviceWarning(UserWarning):
+    """A GPU that is not used, or not any more: the work goes on without it."""

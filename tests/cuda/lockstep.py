@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,7 @@ class LockstepDevice:
 
     name = "lockstep"
     multiprocessors = 2
+    failure = None
 
     def __init__(self, real) -> None:
         self.emulated, self.real, self.clock = EmulatedDevice(), real, real.clock
@@ -76,6 +78,12 @@ class LockstepDevice:
 
     def synchronize(self):
         self.real.synchronize()
+
+    def session(self):
+        return contextlib.nullcontext()
+
+    def trim(self):
+        pass
 
     def close(self):
         self.real.close()

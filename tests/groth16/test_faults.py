@@ -34,6 +34,10 @@ class FaultyBackend:
         self._inner, self._operation, self._spoil = inner, operation, spoil
         self._left = call
         self.spoilt = False
+        self.host = self
+
+    def run(self, work: Callable[[Any], Any]) -> Any:
+        return work(self)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -63,8 +67,8 @@ def prove_with_fault(
     """The error that proving ends with. Fails if it ends with a proof, or if the fault was not reached."""
     backends = []
 
-    def open_faulty(name: str, threads: int, arena: Arena) -> Any:
-        backends.append(FaultyBackend(open_backend(name, threads, arena), operation, call, spoil))
+    def open_faulty(name: str, threads: int, arena: Arena, **options: Any) -> Any:
+        backends.append(FaultyBackend(open_backend(name, threads, arena, **options), operation, call, spoil))
         return backends[0]
 
     monkeypatch.setattr("snarkline.groth16.prover.open_backend", open_faulty)

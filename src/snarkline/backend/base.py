@@ -6,14 +6,14 @@ vector arguments where the text says "in place". Results are new vectors from th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.curves.curve import Curve
+from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.r1cs.matrices import SparseMatrix
@@ -30,6 +30,28 @@ class Domain:
     @property
     def size(self) -> int:
         return 1 << self.log_size
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One multi-scalar multiplication: tables of these groups that share `n_points` scalars."""
+
+    groups: tuple[Group, ...]
+    n_points: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The sizes of a proof, from which memory is planned before anything is allocated. `n_entries`: of each matrix."""
+
+    curve: Curve
+    n_wires: int
+    domain_size: int
+    n_entries: tuple[int, ...]
+    sums: tuple[Sum, ...]
+
+
+R = TypeVar("R")
 
 
 class Backend(Protocol):
@@ -78,3 +100,21 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Give back what the backend holds. Further calls raise."""
+
+
+class Runner(Protocol):
+    """Where work is done: one backend, or several of which each piece of work gets one. Threads may share it."""
+
+    @property
+    def note(self) -> str:
+        """Where that is, and why not elsewhere."""
+
+    @property
+    def host(self) -> Backend:
+        """For what is too small for an accelerator."""
+
+    def run(self, work: Callable[[Backend], R]) -> R:
+        """`work` on a backend. It may be called again, on another, where a device fails."""
+
+    def close(self) -> None:
+        """Give everything back. Further calls raise."""

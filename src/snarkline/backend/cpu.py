@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 
-from snarkline.backend.base import Domain
+from snarkline.backend.base import Backend, Domain
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import SparseMatrix
+
+R = TypeVar("R")
 
 
 class CpuBackend:
@@ -24,6 +27,7 @@ class CpuBackend:
     """
 
     name = "cpu"
+    note = "on the CPU"
 
     def __init__(self, threads: int, arena: Arena, *, isa: str = "auto") -> None:
         self._executor: core.Executor | None = core.Executor(threads, isa)
@@ -94,6 +98,13 @@ class CpuBackend:
         bases = PointTable.from_points(curve, group, [base])
         self._core.fixed_base(curve.name, group.value, out, bases.limbs, canonical)
         return PointTable(curve, group, out)
+
+    def run(self, work: Callable[[Backend], R]) -> R:
+        return work(self)
+
+    @property
+    def host(self) -> Backend:
+        return self
 
     def close(self) -> None:
         self._executor = None

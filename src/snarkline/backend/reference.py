@@ -6,24 +6,27 @@ Both groups use one set of formulas: a coordinate is c0 + c1 u in Fp2 = Fp[u]/(u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.base import Domain
+from snarkline.backend.base import Backend, Domain
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
 from snarkline.r1cs.matrices import SparseMatrix
 
 Fp2 = tuple[int, int]
+R = TypeVar("R")
 
 
 class ReferenceBackend:
     """Follows `backend.base.Backend`. Nothing is kept between calls."""
 
     name = "reference"
+    note = "by the reference"
 
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
         values = w.to_ints()
@@ -83,6 +86,13 @@ class ReferenceBackend:
 
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         return PointTable.from_points(base.curve, base.group, [multiply_point(base, s) for s in scalars.to_ints()])
+
+    def run(self, work: Callable[[Backend], R]) -> R:
+        return work(self)
+
+    @property
+    def host(self) -> Backend:
+        return self
 
     def close(self) -> None:
         pass

@@ -17,7 +17,7 @@ def estimate(
     quiet: QuietOption = False,
 ) -> None:
     """Estimate the time and memory of a proof and of a setup on this machine, from a second of measuring."""
-    from snarkline.backend import open_backend
+    from snarkline.backend.cpu import CpuBackend
     from snarkline.cli.size import shown
     from snarkline.formats.circom.shape import read_shape
     from snarkline.groth16.estimate import estimate as scale
@@ -30,7 +30,7 @@ def estimate(
     n_threads = threads if threads is not None else usable_threads()
     process_bytes = resident_bytes()
     with Arena() as arena, report.working("measuring"):
-        backend = open_backend("cpu", n_threads, arena)
+        backend = CpuBackend(n_threads, arena)
         rates = measure(backend, shape.curve)
         backend.close()
     found = scale(shape, rates, process_bytes, n_threads)

@@ -14,6 +14,7 @@ from snarkline.cli.circuit import (
     require_satisfied,
     run_circuit,
 )
+from snarkline.cli.gpu_options import DevicesOption, GpuMemoryOption, device_numbers, gpu_memory_bytes
 from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import (
     JsonOption,
@@ -30,6 +31,9 @@ from snarkline.cli.witness import log_line
 if TYPE_CHECKING:
     from snarkline.curves.curve import Curve
     from snarkline.r1cs.witness import Witness
+
+USUAL = "on the CPU"
+"""A note that says nothing new."""
 
 
 class BackendName(StrEnum):
@@ -68,6 +72,8 @@ def prove(
     public: Annotated[Path, Option("--public", help="Where the public inputs go; or -.")] = Path("public.json"),
     r1cs: Annotated[Path | None, Option("--r1cs", help="The circuit: a violated constraint is named.")] = None,
     backend: Annotated[BackendName, Option("--backend", help="Where to prove.")] = BackendName.auto,
+    devices: DevicesOption = None,
+    gpu_memory: GpuMemoryOption = None,
     threads: ThreadsOption = None,
     release: Annotated[
         ReleaseName, Option("--release", help="How large buffers are given back.")
@@ -113,8 +119,9 @@ def prove(
                     compiled = None
                     values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
             with Prover(
-                proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap
-            ) as prover:
+                proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
+                devices=device_numbers(devices), gpu_memory=gpu_memory_bytes(gpu_memory),
+            ) as prover:  # fmt: skip
                 if compiled is not None and not no_check:
                     require_satisfied(compiled, values, threads=threads)
                 proof = prover.prove(values, check=not no_check and compiled is None)
@@ -123,7 +130,8 @@ def prove(
         seconds = time.perf_counter() - started
         if timeline is not None and trace is not None:
             stage_text(outputs, {trace: timeline.rendered(trace)})
-    report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({seconds:.2f} s)")
+    note = "" if prover.note == USUAL else f", {prover.note}"
+    report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({seconds:.2f} s{note})")
     report.result(
         {
             "proof": str(output),
@@ -131,6 +139,7 @@ def prove(
             "curve": proof.curve.name,
             "n_public": len(proof.public),
             "seconds": round(seconds, 6),
+            "backend": prover.note,
             "trace": None if trace is None else str(trace),
         }
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 
-from snarkline.backend.base import Backend
+from snarkline.backend.base import Backend, Sum, Workload
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
@@ -95,6 +95,17 @@ def draw_blinding(curve: Curve) -> tuple[int, int]:
     """r and s, uniform in [0, r) from the operating system's generator (`randrange` rejects, it does not reduce)."""
     system = SystemRandom()  # the generator of `secrets`, which itself loads OpenSSL: 3 MiB and 5 ms
     return system.randrange(curve.r), system.randrange(curve.r)
+
+
+def workload(key: ProvingKey, matrices: Matrices) -> Workload:
+    """The sizes of a proof, for a backend that plans ahead."""
+    queries = {"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}
+    sums = [
+        Sum(tuple(queries[name].points.group for name in names), len(queries[names[0]].points))
+        for names in _shared_wires(queries)
+    ]
+    entries = tuple(m.n_entries for m in (matrices.a, matrices.b, matrices.c) if m is not None)
+    return Workload(key.curve, key.n_wires, key.domain.size, entries, (*sums, Sum((key.h.group,), len(key.h))))
 
 
 def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from snarkline.backend import open_backend
+from snarkline.backend.base import Backend
 from snarkline.curves.vector import FrVector
 from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
@@ -29,12 +30,13 @@ class Prover:
     """Proves with one key. May be shared by threads, and is a context manager.
 
     `r1cs` is the circuit of the key: with it a witness that does not satisfy the circuit is refused before any curve
-    work, and the constraint is named. It is required for a key without matrices. `backend` is a name for
-    `open_backend`; `threads` None means as many as the process may run on; `release` is the release policy of the
-    arena that the proofs' vectors come from, which is the attribute `arena`. `max_memory` caps the resident memory of
-    the process, in bytes, while it makes one proof: sums then go over the points in slices, which takes longer.
+    work, and the constraint is named. It is required for a key without matrices. `backend`, `devices` and `gpu_memory`
+    are those of `open_backend`, and `note` says where proofs are made, and why; `threads` None means as many as the
+    process may run on; `release` is the release policy of the arena that the proofs' vectors come from, which is the
+    attribute `arena`. `max_memory` caps the resident memory of the process, in bytes, while it makes one proof: sums
+    then go over the points in slices, which takes longer.
 
-    Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing.
+    Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing, and what `open_backend` raises.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class Prover:
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
         max_memory: int | None = None,
+        devices: Sequence[int] | None = None,
+        gpu_memory: int | None = None,
     ) -> None:
         if r1cs is not None:
             _check_pair(key, r1cs)
@@ -59,11 +63,19 @@ class Prover:
         self.threads = threads if threads is not None else usable_threads()
         # A cap leaves no room for a pool, nor for buffers that wait for the release thread.
         self.arena = Arena(release if max_memory is None else Release.SYNC)
-        self._backend = open_backend(backend, self.threads, self.arena)
+        work = prove.workload(key, self._matrices)
+        self._runner = open_backend(
+            backend, self.threads, self.arena, work=work, devices=devices, gpu_memory=gpu_memory
+        )
         self.max_memory = max_memory
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
+
+    @property
+    def note(self) -> str:
+        """Where proofs are made, and why not elsewhere."""
+        return self._runner.note
 
     def prove(
         self, witness: Witness, *, check: bool = True, blinding_for_tests: tuple[int, int] | None = None
@@ -90,8 +102,10 @@ class Prover:
                     violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
                 if violation is not None:
                     raise violation.error()
-            sums = prove.start(
-                self._backend, self.key, self._matrices, witness.values, points_at_once=self._points_at_once()
+            sums = self._runner.run(
+                lambda b: prove.start(
+                    b, self.key, self._matrices, witness.values, points_at_once=self._points_at_once(b)
+                )
             )
             public = witness.public(self.key.n_public)
             return Pending(self, witness, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
@@ -126,13 +140,13 @@ class Prover:
 
     def _give_back_if_idle(self) -> None:
         if self._closed and self._running == 0:
-            self._backend.close()
+            self._runner.close()
             self.arena.close()
 
-    def _points_at_once(self) -> int | None:
+    def _points_at_once(self, backend: Backend) -> int | None:
         """How many points a sum takes at a time; None leaves it to the backend."""
         if self.max_memory is None:
-            return POINTS_AT_ONCE if self._backend.name == "cpu" else None
+            return POINTS_AT_ONCE if backend.name == "cpu" else None
         self.arena.trim()
         sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
         return sizes.slice_within(self.max_memory, resident_bytes())
@@ -152,11 +166,9 @@ class Prover:
     def _other_circuit(self, r1cs: R1CS, w: FrVector) -> bool:
         """Whether the key's matrices and the circuit's take different values on the witness."""
         pairs = ((self._matrices.a, bind_public(r1cs).a), (self._matrices.b, r1cs.matrices.b))
-        domain = self.key.domain
+        backend, domain = self._runner.host, self.key.domain
         return any(
-            not np.array_equal(
-                self._backend.evaluate(ours, w, domain).limbs, self._backend.evaluate(theirs, w, domain).limbs
-            )
+            not np.array_equal(backend.evaluate(ours, w, domain).limbs, backend.evaluate(theirs, w, domain).limbs)
             for ours, theirs in pairs
         )
 
@@ -183,7 +195,7 @@ class Pending:
         """
         prover = self._prover
         with prover._in_use(), span("finish"):
-            proof = prove.assemble(prover._backend, prover.key, self._sums, self._public, *self._blinding)
+            proof = prove.assemble(prover._runner.host, prover.key, self._sums, self._public, *self._blinding)
             with span("self-check"):
                 try:
                     sound = verify(prover.key.verifying_key, proof)

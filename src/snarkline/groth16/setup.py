@@ -52,8 +52,8 @@ def setup(
     waste = ToxicWaste.draw(chosen.domain) if fixed is None else ToxicWaste(chosen.domain, *fixed)
     threads = threads if threads is not None else usable_threads()
     try:
-        with closing(Arena()) as arena, closing(open_backend(backend, threads, arena)) as opened, span("setup"):
-            return _make_key(opened, r1cs, chosen, waste)
+        with closing(Arena()) as arena, closing(open_backend(backend, threads, arena)) as runner, span("setup"):
+            return runner.run(lambda opened: _make_key(opened, r1cs, chosen, waste))
     finally:
         waste.wipe()
 

@@ -6,17 +6,23 @@ import sys
 from pathlib import Path
 
 from snarkline.backend.cuda.backend import CudaBackend
-from snarkline.backend.cuda.cupy_device import CupyDevice
+from snarkline.backend.cuda.cupy_driver import CupyDriver, require_driver
+from snarkline.backend.cuda.gpu import Gpu
+from snarkline.backend.cuda.host_memory import CudaFence, CudaPinner
 from snarkline.backend.cuda.module import KernelCache, KernelError, modules_of
 
 __all__ = [
     "CudaBackend",
-    "CupyDevice",
+    "CudaFence",
+    "CudaPinner",
+    "CupyDriver",
+    "Gpu",
     "KernelCache",
     "KernelError",
     "default_cache_folder",
     "modules_of",
     "open_device",
+    "require_driver",
 ]
 
 
@@ -25,9 +31,9 @@ def default_cache_folder() -> Path:
     return Path.home() / ".cache" / "snarkline" / "kernels"
 
 
-def open_device(ordinal: int = 0, *, memory_limit: int | None = None) -> CupyDevice:
-    """The GPU of that number. Raises DeviceError."""
-    return CupyDevice(default_cache_folder(), ordinal=ordinal, memory_limit=memory_limit, progress=_report)
+def open_device(ordinal: int = 0, *, memory_limit: int | None = None) -> Gpu:
+    """The GPU of that number. Raises NoDeviceError where it cannot be used."""
+    return Gpu(CupyDriver(ordinal), default_cache_folder(), memory_limit=memory_limit, progress=_report)
 
 
 def _report(done: int, total: int, name: str) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.base import Backend, Domain
+from snarkline.backend.base import Backend, Domain, Workload
 from snarkline.backend.cuda.device import Array, Device, blocks
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.matrix import DeviceMatrix
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.msm import Msm
 from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
+from snarkline.backend.cuda.plan import MIN_SLICE, MemoryPlan, plan_memory
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
@@ -24,23 +27,26 @@ from snarkline.trace import device_span
 
 SMALL = 1024
 """Fewer points than these are left to the host, which is done with them before a GPU has started."""
-MIN_SLICE = 1 << 12
-"""A multi-scalar multiplication for which memory is short is cut in halves down to this."""
 FIXED_BASE_SLICE = 1 << 20
 TABLE_ROW, TABLE_WINDOWS = 255, 32
+
+R = TypeVar("R")
 
 
 class CudaBackend:
     """Runs on one device. Not for use by several threads at a time.
 
-    Key tables and matrices are uploaded at their first use and stay as long as the key does; vectors that operations
-    return live on the device. `host` does what is too small for a GPU.
+    Key tables and matrices are uploaded at their first use and stay as long as the key does, or as the plan for
+    `work` says; vectors that operations return live on the device. `host` does what is too small for a GPU.
     """
 
     name = "cuda"
 
-    def __init__(self, device: Device, host: Backend) -> None:
-        self._device, self._host = device, host
+    def __init__(self, device: Device, host: Backend, *, work: Workload | None = None) -> None:
+        self._device, self.host = device, host
+        self._work = work
+        self.plan: MemoryPlan | None = None
+        self._pressure = 0
         self._closed = False
         self._msms: dict[str, Msm] = {}
         self._transforms: dict[tuple[object, ...], Transform] = {}
@@ -50,11 +56,81 @@ class CudaBackend:
         self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._multiples: dict[Point, Array] = {}
 
+    # ---- sessions and memory ----
+
+    @property
+    def note(self) -> str:
+        return f"on {self._device.name}"
+
+    @property
+    def failure(self) -> str | None:
+        """Why the device is not used any more."""
+        return self._device.failure
+
+    def run(self, work: Callable[[Backend], R]) -> R:
+        with self.session():
+            return work(self)
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """One proof, by one thread. Afterwards what it left in the device's memory is wiped.
+
+        Raises BudgetError if the memory that is free does not suffice for the work that was announced.
+        """
+        with self._open().session():
+            self._replan()
+            yield
+            self._pressure = 0
+
+    def shrink(self) -> bool:
+        """After a BudgetError: hold less in the next session. False if that is no use."""
+        self._pressure += 1
+        with self._device.session():
+            self._let_go()
+            if self._work is None:
+                return self._pressure == 1
+            try:
+                plan_memory(self._work, self._budget(), self._sum_bytes)
+            except BudgetError:
+                self._pressure = 0
+                return False
+        return True
+
+    def _replan(self) -> None:
+        """The plan for the memory that is free at this moment; what it does not keep is let go."""
+        if self._work is None:
+            return
+        try:
+            plan = plan_memory(self._work, self._budget(), self._sum_bytes)
+        except BudgetError:
+            self._let_go()
+            plan = plan_memory(self._work, self._budget(), self._sum_bytes)
+        if not plan.keep_tables:
+            self._tables.clear()
+        if not plan.keep_matrices:
+            self._matrices.clear()
+        self.plan = plan
+
+    def _budget(self) -> int:
+        """Bytes for everything; half as many for each refusal before."""
+        return (self._device.free_bytes() + self._device.used_bytes()) >> self._pressure
+
+    def _sum_bytes(self, n: int, groups: Sequence[Group]) -> int:
+        assert self._work is not None
+        return self._runner(self._work.curve).bytes_needed(n, groups)
+
+    def _let_go(self) -> None:
+        """Everything on the device that can be made again."""
+        for held in (self._transforms, self._tables, self._matrices, self._transposed, self._multiples):
+            held.clear()
+        self._device.trim()
+
     # ---- vectors ----
 
     def resident(self, v: FrVector) -> FrVector:
         """The vector in the device's memory."""
-        return FrVector(v.curve, self._limbs(v), v.form)
+        with device_span(self._device.clock, "upload", bytes=v.limbs.nbytes):
+            return FrVector(v.curve, self._limbs(v), v.form)
 
     def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
         out = self._empty(v.curve, len(indices), v.form)
@@ -64,12 +140,11 @@ class CudaBackend:
         return out
 
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
-        if matrix not in self._matrices:
-            self._matrices[matrix] = DeviceMatrix.upload(self._open(), matrix)
+        there = self._matrix(matrix)
         out = self._empty(w.curve, domain.size)
         factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else None
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
-            self._matrices[matrix].multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
+            there.multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
@@ -166,42 +241,65 @@ class CudaBackend:
     def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
         self._open()
         if len(scalars) < SMALL:
-            return self._host.msm(tables, self._on_host(scalars))
-        runner = self._msms.setdefault(scalars.curve.name, Msm(self._device, scalars.curve))
-        points = [(table.group, self._table(table)) for table in tables]
-        return self._msm_slices(runner, points, self._limbs(scalars), scalars.form is Form.MONTGOMERY)
-
-    def _msm_slices(
-        self, runner: Msm, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool
-    ) -> list[Point]:
-        """In one piece, or in halves where memory does not suffice."""
+            return self.host.msm(tables, self._on_host(scalars))
         n = len(scalars)
-        try:
-            if n <= MIN_SLICE or runner.bytes_needed(n, [group for group, _ in tables]) <= self._device.free_bytes():
-                return runner.run(tables, scalars, montgomery)
-        except BudgetError:
-            if n <= MIN_SLICE:
-                raise
-        middle = n // 2
-        low, high = (
-            self._msm_slices(runner, [(group, points[part]) for group, points in tables], scalars[part], montgomery)
-            for part in (slice(None, middle), slice(middle, None))
-        )
-        return [self._sum(p, q) for p, q in zip(low, high, strict=True)]
+        pieces = self._pieces(tables, scalars)
+        while True:
+            try:
+                return self._msm_in_pieces(tables, scalars, pieces)
+            except BudgetError:
+                if n // pieces <= MIN_SLICE:
+                    raise
+            self._device.trim()
+            pieces *= 2
 
-    def _sum(self, p: Point, q: Point) -> Point:
-        table = PointTable.from_points(p.curve, p.group, [p, q])
-        (point,) = self._host.msm([table], FrVector.from_ints(p.curve, [1, 1]))
+    def _pieces(self, tables: Sequence[PointTable], scalars: FrVector) -> int:
+        """In how many pieces the memory that is free suffices for a sum, by the estimate."""
+        runner, n, groups = self._runner(scalars.curve), len(scalars), [table.group for table in tables]
+        away = [table for table in tables if not self._stays(table)]
+        pieces, free = 1, self._device.free_bytes()
+        while n // pieces > MIN_SLICE:
+            piece = -(-n // pieces)
+            copies = min(2, pieces) * piece * sum(table.limbs[0].nbytes for table in away)
+            if runner.bytes_needed(piece, groups) + copies <= free:
+                break
+            pieces *= 2
+        return pieces
+
+    def _msm_in_pieces(self, tables: Sequence[PointTable], scalars: FrVector, pieces: int) -> list[Point]:
+        runner, n, limbs = self._runner(scalars.curve), len(scalars), self._limbs(scalars)
+        step = -(-n // pieces)
+        ranges = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
+        stay = [self._stays(table) for table in tables]
+        resident = [self._table(table) if stays else None for table, stays in zip(tables, stay, strict=True)]
+        hosts = [table.limbs for table, stays in zip(tables, stay, strict=True) if not stays]
+        streamed = self._device.streamed(hosts, ranges) if hosts else iter([[] for _ in ranges])
+        sums: list[list[Point]] = []
+        for part, slices in zip(ranges, streamed, strict=True):
+            rest = iter(slices)
+            points = [
+                (table.group, next(rest) if there is None else there[part])
+                for table, there in zip(tables, resident, strict=True)
+            ]
+            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY))
+        return [self._sum(points) for points in zip(*sums, strict=True)]
+
+    def _sum(self, points: Sequence[Point]) -> Point:
+        if len(points) == 1:
+            return points[0]
+        curve = points[0].curve
+        table = PointTable.from_points(curve, points[0].group, points)
+        (point,) = self.host.msm([table], FrVector.from_ints(curve, [1] * len(points)))
         return point
 
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         device, curve, group = self._open(), base.curve, base.group
         if len(scalars) < SMALL:
-            return self._host.fixed_base(base, self._on_host(scalars))
+            return self.host.fixed_base(base, self._on_host(scalars))
         if base not in self._multiples:
             multiples = [d << (8 * w) for w in range(TABLE_WINDOWS) for d in range(1, TABLE_ROW + 1)]
             self._multiples[base] = device.upload(
-                self._host.fixed_base(base, FrVector.from_ints(curve, multiples)).limbs
+                self.host.fixed_base(base, FrVector.from_ints(curve, multiples)).limbs
             )
         module, inverse = Module("fixed_base", curve.name, group.value), Module("inverse", curve.name)
         limbs, width = self._limbs(scalars), curve.point_limbs(group)
@@ -237,7 +335,7 @@ class CudaBackend:
             ):
                 held.clear()
             self._msms.clear()
-            self._host.close()
+            self.host.close()
             self._device.close()
 
     def _open(self) -> Device:
@@ -245,12 +343,29 @@ class CudaBackend:
             raise ValueError("the backend is closed")
         return self._device
 
+    def _runner(self, curve: Curve) -> Msm:
+        return self._msms.setdefault(curve.name, Msm(self._device, curve))
+
+    def _stays(self, table: PointTable) -> bool:
+        """Whether a table is, or will be, on the device from now on."""
+        return self.plan is None or self.plan.keep_tables or self._device.owns(table.limbs)
+
     def _table(self, table: PointTable) -> Array:
         if self._device.owns(table.limbs):
             return table.limbs
         if table not in self._tables:
-            self._tables[table] = self._device.upload(table.limbs)
+            with device_span(self._device.clock, "upload", bytes=table.limbs.nbytes):
+                self._tables[table] = self._device.upload(table.limbs)
         return self._tables[table]
+
+    def _matrix(self, matrix: SparseMatrix) -> DeviceMatrix:
+        there = self._matrices.get(matrix)
+        if there is None:
+            with device_span(self._device.clock, "upload", items=matrix.n_entries):
+                there = DeviceMatrix.upload(self._open(), matrix)
+            if self.plan is None or self.plan.keep_matrices:
+                self._matrices[matrix] = there
+        return there
 
     def _limbs(self, v: FrVector) -> Array:
         return v.limbs if self._open().owns(v.limbs) else self._device.upload(v.limbs)
@@ -274,7 +389,8 @@ class CudaBackend:
         return self._constants[key]
 
     def _launch(self, curve: Curve, kernel: str, n: int, *arguments: object) -> None:
-        self._device.launch(_vector(curve), kernel, min(blocks(n, 256), 1 << 20), 256, *arguments)
+        with device_span(self._device.clock, kernel, items=n):
+            self._device.launch(_vector(curve), kernel, min(blocks(n, 256), 1 << 20), 256, *arguments)
 
 
 def _vector(curve: Curve) -> Module:

@@ -1,9 +1,9 @@
-"""The seam between the backend and CUDA: memory, launches, events. Everything above it is plain Python and NumPy-like
-arrays, so that tests can put an emulated device, or one that fails, in its place."""
+"""What the backend sees of a GPU: memory, launches, events (`Gpu` over a `Driver`), or an emulation in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -22,12 +22,20 @@ class Device(Protocol):
     name: str
     multiprocessors: int
     clock: DeviceClock
+    failure: str | None
+    """Why it is not used any more."""
+
+    def session(self) -> AbstractContextManager[None]:
+        """Work of one thread at a time. Memory that was given back is wiped at its end."""
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Memory from the pool, contents undefined. Raises BudgetError."""
 
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array: ...
     def upload(self, host: npt.NDArray[Any]) -> Array: ...
+    def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
+        """For each range the slices of `hosts`, valid until the next are asked for, which are copied meanwhile."""
+
     def download(self, array: Array) -> npt.NDArray[Any]: ...
     def copy(self, target: Array, source: Array) -> None:
         """Between arrays of the device, of the same shape and type."""
@@ -45,6 +53,12 @@ class Device(Protocol):
 
     def free_bytes(self) -> int:
         """Memory that `empty` can still give: free on the device plus free in the pool."""
+
+    def used_bytes(self) -> int:
+        """Memory that arrays are on."""
+
+    def trim(self) -> None:
+        """Memory that is not in use back to the driver."""
 
     def synchronize(self) -> None: ...
     def close(self) -> None: ...

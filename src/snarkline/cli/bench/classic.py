@@ -22,7 +22,7 @@ import numpy as np
 
 from snarkline import Proof, Prover, ProvingKey, Witness, load_proving_key, load_witness, verify
 from snarkline.backend import open_backend
-from snarkline.backend.base import Backend
+from snarkline.backend.base import Backend, Runner
 from snarkline.curves.vector import FrVector
 from snarkline.errors import InternalError, MismatchError
 from snarkline.formats.circom import proof_to_json
@@ -41,7 +41,8 @@ Circuit = tuple[FrVector, FrVector, FrVector]
 @dataclass(frozen=True)
 class ClassicRun:
     """`policy`: a Release's value, "control" (releases nothing) or "product". `key`, `witness`: paths. `backend`: who
-    transforms and sums, a name for `open_backend`; a, b and c always come from the CPU. `pages`: "4k" or "2m"."""
+    transforms and sums, a name for `open_backend`; a, b and c always come from the CPU. `pages`: "4k" or "2m".
+    `host_copies`: the inner function's vectors are host memory too where the backend is a device's."""
 
     policy: str
     key: str
@@ -51,6 +52,7 @@ class ClassicRun:
     backend: str = "cpu"
     pages: str = "4k"
     window_s: float = 1.0
+    host_copies: bool = False
 
     @property
     def release(self) -> Release:
@@ -82,7 +84,7 @@ def measure(run: ClassicRun) -> Row:
         return _measure_product(run, key, witness)
     pages = "4k" if run.pages == "4k" else "auto"
     arena = Arena(run.release, pages=pages, threads=run.threads, idle_s=1e6)
-    host = open_backend("cpu", run.threads, arena)
+    host = open_backend("cpu", run.threads, arena).host
     caller = _Caller(run, host, open_backend(run.backend, run.threads, arena), arena, key)
     caller.call([caller.evaluate(witness, 1)], witness, Moments())  # a first proof makes tables and starts threads
     arena.drain(600)
@@ -101,10 +103,10 @@ def measure(run: ClassicRun) -> Row:
 class _Caller:
     """The side of the boundary that holds a, b and c."""
 
-    def __init__(self, run: ClassicRun, host: Backend, backend: Backend, arena: Arena, key: ProvingKey) -> None:
+    def __init__(self, run: ClassicRun, host: Backend, runner: Runner, arena: Arena, key: ProvingKey) -> None:
         if key.matrices is None:
             raise MismatchError("the classic layout needs a key that carries its matrices (.zkey)")
-        self._run, self._host, self._backend = run, host, backend
+        self._run, self._host, self._runner = run, host, runner
         self._arena, self._key, self._matrices = arena, key, key.matrices
 
     def evaluate(self, witness: Witness, circuits: int) -> list[Circuit]:
@@ -115,33 +117,36 @@ class _Caller:
         """The Python function around the inner one. It owns the caller's vectors, which its return drops."""
         vectors = box.pop()
         moments.entered = time.monotonic_ns()
-        proofs, kept = self._inner(vectors, witness, moments)
+        proofs, kept = self._runner.run(lambda backend: self._inner(backend, vectors, witness, moments))
         moments.native_back = time.monotonic_ns()
         _clear(self._run.release, vectors)
         moments.last = time.monotonic_ns()
         return proofs, (kept, vectors if self._keeps else None)
 
-    def _inner(self, vectors: list[Circuit], witness: Witness, moments: Moments) -> tuple[list[Proof], object]:
+    def _inner(
+        self, backend: Backend, vectors: list[Circuit], witness: Witness, moments: Moments
+    ) -> tuple[list[Proof], object]:
         """All proofs, on vectors of its own, which are destroyed on the way out."""
-        w = self._backend.resident(witness.values)
+        w = backend.resident(witness.values)
         public = witness.public(self._key.n_public)
-        copies = [tuple(self._own(v) for v in circuit) for circuit in vectors]
+        copies = [tuple(self._own(backend, v) for v in circuit) for circuit in vectors]
         proofs = []
-        for a, b, c in copies:
-            h = prove.quotient(self._backend, self._key, a, b, c)
-            sums = prove.commit(self._backend, self._key, w, h)
-            proofs.append(prove.assemble(self._backend, self._key, sums, public, *BLINDING))
+        for circuit in copies:
+            a, b, c = (backend.resident(v) for v in circuit)
+            h = prove.quotient(backend, self._key, a, b, c)
+            sums = prove.commit(backend, self._key, w, h)
+            proofs.append(prove.assemble(backend, self._key, sums, public, *BLINDING))
         kept = (w, list(copies)) if self._keeps else None
         moments.work_done = time.monotonic_ns()
         if self._run.release in (Release.CLEAR, Release.CLEAR_CAPACITY):
-            del a, b, c, h
+            del circuit, a, b, c, h
             _clear(self._run.release, copies)
         moments.native_last = time.monotonic_ns()
         return proofs, kept
 
-    def _own(self, v: FrVector) -> FrVector:
-        """The vector where the backend computes, never the caller's."""
-        resident = self._backend.resident(v)
+    def _own(self, backend: Backend, v: FrVector) -> FrVector:
+        """The vector where the backend computes, or a copy for it, never the caller's."""
+        resident = v if self._run.host_copies else backend.resident(v)
         if resident is not v:
             return resident
         limbs = self._arena.empty(v.limbs.shape, secret=True)

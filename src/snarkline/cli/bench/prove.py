@@ -41,6 +41,9 @@ def prove(
         float, typer.Option("--window", min=0.05, help="With --release: seconds for which stalls are counted.")
     ] = 1.0,
     backend: Annotated[str, typer.Option("--backend", help="Where to prove: auto, cpu or cuda.")] = "auto",
+    classic_host: Annotated[
+        bool, typer.Option("--classic-host", help="With --release: also the inner vectors are in host memory on a GPU.")
+    ] = False,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -63,7 +66,9 @@ def prove(
         paths = (key, witness) if key and witness else _bundled(Path(folder))
         key_path, witness_path = (str(path.resolve()) for path in paths)
         n_threads = threads or usable_threads()
-        base = ClassicRun("sync", key_path, witness_path, circuits, n_threads, backend, pages.value, window)
+        base = ClassicRun(
+            "sync", key_path, witness_path, circuits, n_threads, backend, pages.value, window, classic_host
+        )
         _classic(chosen, base, runs, report)
 
 

@@ -1,0 +1,254 @@
+"""A GPU with its pool, its kernels, and the rule about errors: `Device` over `Driver`.
+
+An error other than want of memory leaves a CUDA context undefined: results that come after it may be wrong without
+another error. So the first one ends the device for this process, and no array is read from it any more.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from snarkline.backend.cuda.driver import Array, Driver, DriverFault, Event, Queue
+from snarkline.backend.cuda.host_memory import Staging
+from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
+from snarkline.backend.cuda.pool import Pool
+from snarkline.backend.cuda.streaming import stream_slices
+from snarkline.curves.curve import CURVES
+from snarkline.errors import BudgetError, DeviceError
+from snarkline.threads import usable_threads
+from snarkline.trace import DeviceClock
+
+
+class Gpu:
+    """A `Device`. `memory_limit` caps what it takes, in bytes. Kernels that `cache_folder` lacks are compiled by
+    `workers` threads."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        cache_folder: Path,
+        *,
+        memory_limit: int | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.driver, self.name, self.architecture = driver, driver.name, driver.architecture
+        self.multiprocessors = driver.multiprocessors
+        self.clock: DeviceClock = EventClock(self, f"gpu{driver.ordinal}")
+        self.failure: str | None = None
+        self.staging = Staging(self)
+        self._pool = Pool(driver, memory_limit)
+        self._cache = KernelCache(cache_folder)
+        self._workers = workers if workers is not None else usable_threads()
+        self._progress = progress
+        self._modules: dict[Module, Any] = {}
+        self._functions: dict[tuple[Module, str], tuple[Any, int]] = {}
+
+    # ---- use ----
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Work of one thread. At its end all memory that it gave back is wiped, and the thread's device is restored.
+
+        Raises DeviceError for a device that has failed, or whose context others destroyed.
+        """
+        self.require_usable()
+        previous = self._guarded(self.driver.use)
+        if not self.driver.alive():
+            self.fail("its context has failed, or was destroyed from outside")
+        try:
+            yield
+        except (BudgetError, DeviceError) as error:
+            _let_go(error)
+            raise
+        finally:
+            if self.failure is None:
+                self.staging.wipe()
+                self._guarded(self._pool.wipe)
+                self._guarded(self.driver.leave, previous)
+
+    def require_usable(self) -> None:
+        """Raises DeviceError once the device has failed."""
+        if self.failure is not None:
+            raise DeviceError(f"{self.name} (GPU {self.driver.ordinal}) is not used any more: {self.failure}")
+
+    def fail(self, reason: str) -> NoReturn:
+        """Ends the use of this device."""
+        if self.failure is None:
+            self.failure = reason
+            self._pool.forget()
+            self._modules.clear()
+            self._functions.clear()
+        raise DeviceError(f"{self.name} (GPU {self.driver.ordinal}) failed: {reason}")
+
+    # ---- memory ----
+
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        return self._take(shape, dtype)[0]
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        array, address = self._take(shape, dtype)
+        if array.nbytes:
+            self._guarded(self.driver.zero, address, array.nbytes)
+        return array
+
+    def _take(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> tuple[Array, int]:
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        n_bytes = math.prod(sizes) * np.dtype(dtype).itemsize
+        if self.failure is not None:
+            self.require_usable()
+        try:
+            address, owner = self._pool.take(n_bytes)
+        except DriverFault as fault:
+            self._failed(fault)
+        return self.driver.array(address, n_bytes, sizes, dtype, owner), address
+
+    def upload(self, host: npt.NDArray[Any]) -> Array:
+        host = np.ascontiguousarray(host)
+        array = self.empty(host.shape, host.dtype)
+        self.staging.send(array, host)
+        return array
+
+    def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
+        return stream_slices(self, hosts, ranges)
+
+    def send(self, array: Array, host: npt.NDArray[Any], queue: Queue) -> None:
+        """Fill an array from contiguous host memory; see `Driver.to_device`."""
+        if host.size:
+            self._guarded(self.driver.to_device, array, host, queue)
+
+    def download(self, array: Array) -> npt.NDArray[Any]:
+        host: npt.NDArray[Any] = self._guarded(self.driver.to_host, array)
+        return host
+
+    def copy(self, target: Array, source: Array) -> None:
+        self._guarded(self.driver.copy, target, source)
+
+    def owns(self, array: object) -> bool:
+        return self.driver.owns(array)
+
+    def free_bytes(self) -> int:
+        return int(self._guarded(self._pool.available))
+
+    def used_bytes(self) -> int:
+        return self._pool.used_bytes()
+
+    def trim(self) -> None:
+        """Idle memory back to the driver."""
+        self._guarded(self._pool.trim)
+
+    @property
+    def pool(self) -> Pool:
+        return self._pool
+
+    # ---- kernels ----
+
+    def prepare(self, modules: Sequence[Module]) -> None:
+        missing = [module for module in modules if module not in self._modules]
+        built = self._cache.build(missing, self.architecture, workers=self._workers, progress=self._progress)
+        for module in missing:
+            try:
+                self._modules[module] = self.driver.load(built.paths[module].read_bytes())
+            except DriverFault as fault:
+                raise KernelError(f"kernel module {built.paths[module]} cannot be loaded: {fault}") from None
+
+    def launch(
+        self, module: Module, kernel: str, grid: int | tuple[int, int], block: int, *arguments: object, shared: int = 0
+    ) -> None:
+        function, most = self._functions.get((module, kernel), (None, 0))
+        if function is None or shared > most:
+            function = self._function(module, kernel, shared)
+        if self.failure is not None:
+            self.require_usable()
+        shape = grid if isinstance(grid, tuple) else (grid, 1)
+        try:
+            self.driver.launch(function, shape, block, [_argument(a) for a in arguments], shared)
+        except DriverFault as fault:
+            self._failed(fault)
+
+    def _function(self, module: Module, kernel: str, shared: int) -> Any:
+        self.require_usable()
+        if module not in self._modules:
+            self.prepare(modules_of(CURVES[module.curve]))  # all side by side, where they must be compiled
+        function = self._guarded(self.driver.function, self._modules[module], kernel, shared)
+        self._functions[module, kernel] = function, max(shared, 48 << 10)
+        return function
+
+    # ---- order and end ----
+
+    def record(self, queue: Queue = Queue.COMPUTE) -> Event:
+        return self._guarded(self.driver.record, queue)
+
+    def wait_for(self, queue: Queue, event: Event) -> None:
+        self._guarded(self.driver.wait_for, queue, event)
+
+    def await_event(self, event: Event) -> None:
+        self._guarded(self.driver.await_event, event)
+
+    def synchronize(self) -> None:
+        self._guarded(self.driver.synchronize)
+
+    def close(self) -> None:
+        """Memory and kernels back to the driver. A device that has failed keeps them: its context is undefined."""
+        self._functions.clear()
+        self._modules.clear()
+        self.staging.close()
+        if self.failure is None and self.driver.alive():
+            with suppress(DriverFault):  # then its process's end is what gives everything back
+                previous = self.driver.use()
+                self._pool.trim()
+                self.driver.leave(previous)
+                self.driver.close()
+        self._pool.forget()
+
+    def _guarded(self, call: Any, *arguments: Any) -> Any:
+        if self.failure is not None:
+            self.require_usable()
+        try:
+            return call(*arguments)
+        except DriverFault as fault:
+            self._failed(fault)
+
+    def _failed(self, fault: DriverFault) -> NoReturn:
+        if fault.out_of_memory:
+            free, total = self._pool.free_on_device()
+            cause = f"{fault.call} on {self.name}, where {free} of {total} are free: {fault.text}"
+            raise BudgetError(0, self._pool.used_bytes() + free, cause) from None
+        self.fail(str(fault))
+
+
+class EventClock:
+    """Time on the device, from its events (trace.DeviceClock)."""
+
+    def __init__(self, gpu: Gpu, name: str) -> None:
+        self._gpu, self.name = gpu, name
+
+    def record(self) -> Any:
+        return self._gpu.record()
+
+    def elapsed(self, begin: Any, end: Any) -> float:
+        self._gpu.await_event(begin)
+        self._gpu.await_event(end)
+        return float(self._gpu._guarded(self._gpu.driver.elapsed, begin, end))
+
+
+def _argument(value: object) -> object:
+    """CuPy takes a Python integer as 8 bytes, of which the driver reads as many as the parameter has."""
+    if value is None:
+        return 0
+    return int(value) if isinstance(value, (int, np.integer)) else value
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Empty the frames that an error went through: they hold arrays, for as long as anybody keeps the error."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__

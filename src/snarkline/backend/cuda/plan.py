@@ -1,0 +1,83 @@
+"""What of a proof stays on the device, and in how many pieces its sums are taken, from sizes alone.
+
+The peak is computed before anything is uploaded. Where the budget is small, sums are taken in pieces; then the tables
+of points are streamed from the host, a slice ahead; then each matrix is there only while it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from snarkline.backend.base import Sum, Workload
+from snarkline.curves.curve import Group
+from snarkline.errors import BudgetError
+
+MIN_SLICE = 1 << 12
+"""The fewest points of a piece of a sum."""
+FIXED_BYTES = 64 << 20
+"""Constants, counters, and what the steps of a sum round up."""
+MAX_RESIDENT_PIECES = 8
+"""In more pieces than these, sums over resident tables take longer than whole sums over streamed ones."""
+
+SumBytes = Callable[[int, Sequence[Group]], int]
+"""Bytes that a sum takes besides points and scalars: `Msm.bytes_needed`."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """`pieces`: of the largest sum. `peak_bytes`: the most that is in use at a time, an upper bound."""
+
+    keep_tables: bool
+    keep_matrices: bool
+    pieces: int
+    peak_bytes: int
+
+
+def plan_memory(work: Workload, budget: int, sum_bytes: SumBytes) -> MemoryPlan:
+    """The fastest plan within `budget` bytes. Raises BudgetError, with the least that would do."""
+    most = max(1, max(s.n_points for s in work.sums) // MIN_SLICE)
+    plan = None
+    for keep_tables, keep_matrices in ((True, True), (False, True), (False, False)):
+        pieces = 1
+        while pieces <= (min(most, MAX_RESIDENT_PIECES) if keep_tables else most):
+            plan = MemoryPlan(
+                keep_tables,
+                keep_matrices,
+                pieces,
+                peak_bytes(work, sum_bytes, pieces, keep_tables=keep_tables, keep_matrices=keep_matrices),
+            )
+            if plan.peak_bytes <= budget:
+                return plan
+            pieces *= 2
+    assert plan is not None
+    raise BudgetError(plan.peak_bytes, budget, "the least device memory that a proof of this circuit takes")
+
+
+def peak_bytes(work: Workload, sum_bytes: SumBytes, pieces: int, *, keep_tables: bool, keep_matrices: bool) -> int:
+    """An upper bound of what is in use at a time."""
+    vector, wires = 8 * work.curve.fr_limbs * work.domain_size, 8 * work.curve.fr_limbs * work.n_wires
+    matrices = [8 * n_entries + 8 * work.domain_size for n_entries in work.n_entries]
+    # The factors of the transforms there and back are as many as the domain has elements.
+    kept = FIXED_BYTES + 2 * vector
+    kept += sum(table_bytes(work, s) for s in work.sums) if keep_tables else 0
+    kept += sum(matrices) if keep_matrices else 0
+    quotient = wires + 3 * vector + (0 if keep_matrices else max(matrices))
+    sums = max(_sum_peak(work, s, sum_bytes, pieces, streamed=not keep_tables) for s in work.sums)
+    peak = kept + max(quotient, wires + vector + sums)
+    return peak + peak // 16  # blocks may be larger than what is asked for
+
+
+def table_bytes(work: Workload, s: Sum) -> int:
+    """Of all tables of a sum."""
+    return s.n_points * _point_bytes(work, s)
+
+
+def _sum_peak(work: Workload, s: Sum, sum_bytes: SumBytes, pieces: int, *, streamed: bool) -> int:
+    n = max(min(s.n_points, MIN_SLICE), -(-s.n_points // pieces))
+    slices = (0 if not streamed else 1 if pieces == 1 else 2) * n * _point_bytes(work, s)
+    return 8 * work.curve.fr_limbs * s.n_points + sum_bytes(n, s.groups) + slices
+
+
+def _point_bytes(work: Workload, s: Sum) -> int:
+    return sum(8 * work.curve.point_limbs(group) for group in s.groups)

@@ -1,0 +1,147 @@
+"""Page-locked memory, fences, and the order of copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulation import ILLEGAL_ADDRESS, OUT_OF_MEMORY, EmulatedDevice, Fault
+
+from snarkline.backend.cuda import CudaFence, CudaPinner
+from snarkline.backend.cuda.driver import Queue
+from snarkline.backend.cuda.host_memory import BUFFER_BYTES, SMALL_BYTES
+from snarkline.errors import DeviceError, RegistrationError
+from snarkline.memory import Arena
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def device() -> EmulatedDevice:
+    return EmulatedDevice()
+
+
+def numbers(n_bytes: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, n_bytes, np.uint8)
+
+
+@pytest.mark.parametrize("n_bytes", [1, SMALL_BYTES - 1, SMALL_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES - 3])
+def test_uploads_arrive(device: EmulatedDevice, n_bytes: int) -> None:
+    data = numbers(n_bytes)
+    assert np.array_equal(device.download(device.upload(data)), data)
+    strided = numbers(2 * n_bytes)[::2]
+    assert np.array_equal(device.download(device.upload(strided)), strided)
+
+
+def test_large_uploads_go_through_two_page_locked_buffers(device: EmulatedDevice) -> None:
+    for _ in range(3):
+        device.upload(numbers(5 * BUFFER_BYTES))
+    assert device.driver.names().count("page_lock") == 2, "once for all uploads"
+    recorded = [call[2] for call in device.driver.calls if call[0] == "record"]
+    awaited = [call[1] for call in device.driver.calls if call[0] == "await_event"]
+    # A buffer is filled again only after the copy before the last one: the copy that read it.
+    assert awaited == recorded[:-2]
+    device.staging.close()
+    assert device.driver.locked == {} and device.driver.names().count("page_unlock") == 2
+
+
+def test_page_locked_sources_are_read_in_place(device: EmulatedDevice) -> None:
+    with Arena(pinner=CudaPinner(device)) as arena:
+        lease = arena.lease(4 * MIB, np.uint8, registered=True)
+        lease.array[:] = 3
+        device.upload(lease.array)
+        assert [call[1] for call in device.driver.calls if call[0] == "to_device"] and len(
+            [call for call in device.driver.calls if call[0] == "to_device"]
+        ) == 1
+        del lease
+
+
+def test_what_went_through_the_buffers_is_wiped(device: EmulatedDevice) -> None:
+    with device.session():
+        device.upload(numbers(3 * BUFFER_BYTES // 2))
+        assert all(lease.array.any() for lease in device.staging._leases)
+    while device.staging._wiping:
+        device.staging._wiping.pop().result()
+    assert not any(lease.array.any() for lease in device.staging._leases)
+
+
+def test_a_refused_page_lock_is_lived_without(device: EmulatedDevice) -> None:
+    device.driver.faults.append(Fault("page_lock", OUT_OF_MEMORY, times=100))
+    data = numbers(3 * BUFFER_BYTES)
+    assert np.array_equal(device.download(device.upload(data)), data)
+    assert device.driver.names().count("page_lock") == 1, "asked once"
+    with pytest.raises(RegistrationError), Arena(pinner=CudaPinner(device)) as arena:
+        arena.lease(MIB, np.uint8, registered=True)
+
+
+def test_slices_are_copied_one_ahead(device: EmulatedDevice) -> None:
+    hosts = [numbers(60 * MIB, 1).reshape(-1, 32), numbers(30 * MIB, 2).reshape(-1, 16)]
+    n = len(hosts[0])
+    ranges = [slice(a, min(a + n // 5, n)) for a in range(0, n, n // 5)]
+    addresses = set()
+    for part, slices in zip(ranges, device.streamed(hosts, ranges), strict=True):
+        for host, there in zip(hosts, slices, strict=True):
+            assert np.array_equal(device.download(there), host[part])
+            addresses.add(there.ctypes.data)
+    assert len(addresses) == 4, "two buffers for each array"
+    copies = [call for call in device.driver.calls if call[0] == "to_device"]
+    assert {call[3] for call in copies} == {Queue.COPY}
+    waits = [call for call in device.driver.calls if call[0] == "wait_for"]
+    assert waits[0][1:3] == (Queue.COPY, Queue.COMPUTE), "buffers that kernels may still read are not written"
+    assert [call[1:3] for call in waits[1:]] == [(Queue.COMPUTE, Queue.COPY)] * len(ranges)
+
+
+def test_an_error_of_the_copying_thread_reaches_the_caller(device: EmulatedDevice) -> None:
+    device.driver.faults.append(Fault("to_device", ILLEGAL_ADDRESS, after=2))
+    with pytest.raises(DeviceError, match="700"):
+        for _ in device.streamed([numbers(80 * MIB)], [slice(0, 40 * MIB), slice(40 * MIB, 80 * MIB)]):
+            pass
+    assert device.failure is not None
+
+
+def test_a_fence_is_done_when_its_event_is_past(device: EmulatedDevice) -> None:
+    device.driver.held = True
+    fence = CudaFence(device)
+    assert not fence.done() and not fence.wait(0.01)
+    fence._event.held = False
+    assert fence.done() and fence.wait(0)
+
+
+@pytest.mark.parametrize("how", ["dead", "failed"])
+def test_a_fence_whose_context_is_gone_is_done(device: EmulatedDevice, how: str) -> None:
+    device.driver.held = True
+    fence = CudaFence(device)
+    if how == "dead":
+        device.driver.dead = True
+    else:
+        device.driver.faults.append(Fault("passed", ILLEGAL_ADDRESS))
+    assert fence.wait(1)
+
+
+def test_nothing_is_released_while_the_device_reads_it(device: EmulatedDevice) -> None:
+    with Arena(pinner=CudaPinner(device)) as arena:
+        lease = arena.lease(4 * MIB, np.uint8, registered=True)
+        device.driver.held = True
+        fence = CudaFence(device)
+        arena.keep_until(lease, fence)
+        lease.release()
+        del lease
+        arena.trim()
+        assert arena.stats().lent_blocks == 1 and len(device.driver.locked) == 1
+        fence._event.held = False
+        arena.trim()
+        assert arena.stats().lent_blocks == 0 and device.driver.locked == {}
+
+
+def test_page_locked_memory_of_a_destroyed_context_is_not_unlocked(device: EmulatedDevice) -> None:
+    arena = Arena(pinner=CudaPinner(device))
+    lease = arena.lease(MIB, np.uint8, registered=True)
+    device.driver.dead = True
+    arena.close()
+    assert "page_unlock" not in device.driver.names()
+    lease.array[:] = 1  # the memory is the caller's all the same
+
+
+def test_a_failed_device_locks_no_pages(device: EmulatedDevice) -> None:
+    device.failure = "a test"
+    with pytest.raises(RegistrationError, match="a test"), Arena(pinner=CudaPinner(device)) as arena:
+        arena.lease(MIB, np.uint8, registered=True)
