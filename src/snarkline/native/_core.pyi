@@ -26,6 +26,54 @@ def instruction_sets() -> list[str]:
 def fold_windows(curve: str, group: int, out: U64, sums: U64, starts: U32) -> None:
     """out = sum of 2^starts[i] * sums[i]; sums in XYZZ coordinates (twice the point limbs), starts ascending."""
 
+class StructuredSystem:
+    """A structured constraint system as it is executed (host/structured.h). `isa` is an instruction set or "auto";
+    `lanes` is "base", "avx2", "avx512" or "auto". Arrays `publics`, `bits` and `wides` are the values of a witness.
+    """
+
+    def __init__(self, curve: str, n_wires: int, n_public: int, isa: str = "auto", lanes: str = "auto") -> None: ...
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Words of `bits`, elements of `wides`, and elements beside the codes of a, b and c."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def add_template(
+        self,
+        n_ports: int,
+        n_aux: int,
+        bits: U8,
+        matrices: list[tuple[U64, U32, U32, U64]],
+        code: U32,
+        native: str,
+        native_inputs: U32,
+        native_outputs: U32,
+        native_parameters: U64,
+    ) -> None: ...
+    def add_run(
+        self, template: int, count: int, first_row: int, first_wire: int, base: U64, stride: U64, table: U32
+    ) -> None:
+        """base and stride are int64 by their bits; the table is flat, and empty for arithmetic wiring."""
+
+    def give(self, threads: int, publics: U64, bits: U64, wides: U64, wires: U32, are_bits: U8, given: U64) -> int:
+        """Index of the first value that is out of range, -1 if there is none."""
+
+    def run(self, threads: int, publics: U64, bits: U64, wides: U64) -> None: ...
+    def expand(self, threads: int, publics: U64, bits: U64, wides: U64, out: U64) -> None: ...
+    def read(self, publics: U64, bits: U64, wides: U64, wires: U32, out: U64) -> None: ...
+    def evaluate(self, threads: int, publics: U64, bits: U64, wides: U64, a: U64, b: U64, c: U64) -> None:
+        """a, b, c: one element a constraint, Montgomery form."""
+
+    def evaluate_codes(self, threads: int, publics: U64, bits: U64, wides: U64, codes: U8, sums: U64) -> None:
+        """codes, shape (3, constraints): a value of -127 ... 127 as a signed byte, 128 for one that is in `sums`."""
+
+    def expand_codes(self, threads: int, codes: U8, sums: U64, a: U64, b: U64, c: U64) -> None: ...
+    def first_violation(self, threads: int, publics: U64, bits: U64, wides: U64) -> int:
+        """The first constraint that does not hold, -1 if all do."""
+
+    def transposed(self, threads: int, v: U64, a: U64, b: U64, c: U64) -> None:
+        """a, b, c: for each wire the sum of v[row] * coefficient."""
+
 class Executor:
     """Where kernels run: a number of threads and an instruction set ("auto" is the fastest)."""
 

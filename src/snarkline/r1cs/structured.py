@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
+from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
 from snarkline.r1cs.program import Program
 from snarkline.r1cs.template import Template
@@ -98,6 +99,13 @@ class StructuredR1CS:
         from snarkline.r1cs.structured_check import check_system  # it reads this module's types
 
         check_system(self)
+
+    @cached_property
+    def native(self) -> core.StructuredSystem:
+        """The system as the compiled core executes it. It is checked first: raises like `check`."""
+        from snarkline.r1cs.structured_native import compile_system  # it reads this module's types
+
+        return compile_system(self)
 
     def template_of(self, run: Run) -> Template:
         return self.templates[run.template]

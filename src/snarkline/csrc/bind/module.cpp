@@ -19,4 +19,5 @@ NB_MODULE(_core, m) {
   snarkline::bind_decode(m);
   snarkline::bind_numpy_memory(m);
   snarkline::bind_standin(m);
+  snarkline::bind_structured(m);
 }
