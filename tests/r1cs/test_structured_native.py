@@ -14,8 +14,14 @@ from handmade_templates import Recorder, Row, system
 from test_structured import inputs, small
 
 from snarkline.backend.naive_program import evaluate_naively
+from snarkline.circuit.builder import Builder
+from snarkline.circuit.gadgets.merkle import merkle_root, poseidon_level
+from snarkline.circuit.gadgets.poseidon import poseidon
+from snarkline.circuit.gadgets.poseidon_parameters import parameters_for
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.system import ConstraintSystem
+from snarkline.circuit.values import Num
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
 from snarkline.curves.vector import FrVector
 from snarkline.errors import FormatError, MismatchError
@@ -315,3 +321,43 @@ def test_given_values_are_checked() -> None:
     with pytest.raises(MismatchError, match="bn254"):
         run_program(s, FrVector.from_ints(BLS12_381, good))
     assert run_program(s, FrVector.from_ints(BN254, good), threads=1).value(1) == good[0]
+
+
+@pytest.mark.parametrize(("curve", "arity"), [(BN254, 1), (BN254, 2), (BN254, 5), (BLS12_381, 2), (BLS12_381, 8)])
+def test_poseidon_chains(curve: Curve, arity: int) -> None:
+    """state = Poseidon(state, ...): natively and then wide, against the parameters' own hash."""
+
+    @gadget
+    def step(cs: Builder, state: Num, rest: list[Num]) -> Num:
+        return poseidon(cs, [state, *rest])
+
+    count = 70
+    cs = ConstraintSystem(curve)
+    start = cs.alloc()
+    rest = cs.batch([[cs.alloc() for _ in range(arity - 1)] for _ in range(count)])
+    cs.output(cs.scan(step, start, rest) if arity > 1 else cs.scan(poseidon_of_one, start, count=count))
+    s = cs.finish()
+    given = values_for(s, random.Random(arity))
+    state, parameters = given[0], parameters_for(curve, arity)
+    for i in range(count):
+        state = parameters.hash([state, *given[1 + i * (arity - 1) : 1 + (i + 1) * (arity - 1)]])
+    w = run_with(s, given)
+    assert w.public(1) == (state,)
+    assert compiled(s).first_violation(2, *w.arrays) == -1
+    plain = replace(s, templates=tuple(replace(t, native=None) for t in s.templates))
+    assert run_with(plain, given).values(range(len(w))) == w.values(range(len(w)))
+
+
+@gadget
+def poseidon_of_one(cs: Builder, state: Num) -> Num:
+    return poseidon(cs, [state])
+
+
+def test_natives_inside_a_template_are_left_to_the_program() -> None:
+    """The hash's inputs are wires of the level, which its program must compute first."""
+    cs = ConstraintSystem(BN254)
+    siblings = [cs.alloc() for _ in range(5)]
+    cs.output(merkle_root(cs, poseidon_level, cs.alloc(), siblings, cs.alloc_bits(5)))
+    s = cs.finish()
+    given = values_for(s, random.Random(2))
+    agree(s, given)

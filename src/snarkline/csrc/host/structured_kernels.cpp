@@ -144,7 +144,7 @@ class ProgramRun {
       batches([&](u64 g) { gather(g, false); }, true);
     } else if (plan_.native == NativeKind::sha256_compress && chain_sha256()) {
       batches([](u64) {}, true);
-    } else if (plan_.native != NativeKind::none) {
+    } else if (has_native()) {
       instances([&](const LaneGroup& group, u32 lane) { native(group, lane); });
       batches([](u64) {}, true);
     } else {
@@ -178,6 +178,13 @@ class ProgramRun {
       });
     }
   }
+  bool has_native() {
+    const std::vector<u64>& p = plan_.native_parameters;
+    const usize inputs = plan_.native_inputs.size(), outputs = plan_.native_outputs.size();
+    if (plan_.native == NativeKind::sha256_compress) return inputs == 768 && outputs == 256;
+    return plan_.native == NativeKind::poseidon && poseidon_.read(elements(p.data()), p.size() / 4) &&
+           inputs + 1 == poseidon_.width && outputs == 1;
+  }
   void gather(u64 g, bool outside) {
     const LaneGroup group = group_of(system_, run_, values_, g);
     gather_ports(system_, run_, values_, group, 0, group.lanes, outside, one());
@@ -190,11 +197,10 @@ class ProgramRun {
   void native(const LaneGroup& group, u32 lane) {
     if (plan_.native == NativeKind::poseidon) {
       std::vector<Fr> inputs;
-      for (const u32 slot : plan_.native_inputs)
+      for (const u32 slot : plan_.native_inputs) {
         inputs.push_back(elements(group.wides)[usize{slot} * group.lanes + lane]);
-      const Fr out = poseidon(inputs.data(), static_cast<u32>(inputs.size()), elements(plan_.native_parameters.data()),
-                              plan_.native_parameters.size() / 4);
-      elements(group.wides)[usize{plan_.native_outputs[0]} * group.lanes + lane] = out;
+      }
+      elements(group.wides)[usize{plan_.native_outputs[0]} * group.lanes + lane] = poseidon_.hash(inputs.data());
     } else {
       u64 in[12] = {}, out[4];
       for (u32 k = 0; k < 768; k++) in[k / 64] |= bit(group, plan_.native_inputs[k], lane) << (k % 64);
@@ -232,6 +238,7 @@ class ProgramRun {
   const TemplatePlan& plan_;
   const Combiner<Fr>& combiner_;
   const Exec& exec_;
+  Poseidon<Fr> poseidon_{};
 };
 
 void run(const SystemPlan& system, const Values& values, const Exec& exec) {

@@ -58,7 +58,7 @@ class Planner {
     plan_program();
     plan_rows();
     plan_transposed();
-    plan_.native = source_.native;
+    plan_.native = inputs_are_ports() ? source_.native : NativeKind::none;
     for (usize i = 0; i < source_.n_native_inputs; i++)
       plan_.native_inputs.push_back(operand(source_.native_inputs[i]));
     for (usize i = 0; i < source_.n_native_outputs; i++) {
@@ -86,6 +86,12 @@ class Planner {
   }
   u32 literal(u32 l) const { return (plan_.place[l >> 1] & ~u32{1}) | (l & 1); }
   // Of natives: literals over slots, or slots.
+  u32 native_column(u32 x) const { return source_.native == NativeKind::poseidon ? x : x >> 1; }
+  // A gadget within the template has inputs that its program must compute first: no native then.
+  bool inputs_are_ports() const {
+    return std::all_of(source_.native_inputs, source_.native_inputs + source_.n_native_inputs,
+                       [&](u32 x) { return native_column(x) < plan_.first_aux(); });
+  }
   u32 operand(u32 x) const { return source_.native == NativeKind::poseidon ? plan_.place[x] >> 1 : literal(x); }
 
   struct Entry {
