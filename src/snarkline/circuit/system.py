@@ -78,6 +78,11 @@ class ConstraintSystem(Builder):
         self.row({ONE: 1, column: -1}, {column: 1}, {})
         return Bit(self, 2 * column)
 
+    def new_given(self, n: int = 1, *, bit: bool = False) -> int:
+        first = super().new_given(n, bit=bit)
+        self._add_given(Given(first, n, bit))
+        return first
+
     def new_public(self, n: int, *, bits: bool = False) -> int:
         """The first of `n` public wires that are given."""
         first = PUBLIC + len(self._public_bits)
@@ -265,9 +270,6 @@ class ConstraintSystem(Builder):
         base = np.array(ports, dtype=np.int64)
         self._runs.append(Instances(number, 1, self._first, base, np.zeros_like(base), None, ""))
         self._firsts.append(self._first)
-        for columns in self._given:
-            bits = self._own_bits[columns.start - self._first : columns.stop - self._first]
-            self._add_given(Given(columns.start, len(columns), bool(bits[0])))
         self._clear()
 
     def _count_rows(self, n: int, name: str) -> None:
