@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.sha256 import sha256
 from snarkline.circuit.logic import and_, combine, constrain_bit
 from snarkline.circuit.recorder import FALSE, ONE, Combination, Literal
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bit, Bits, Num
 from snarkline.errors import InternalError
 from snarkline.r1cs.program import Op

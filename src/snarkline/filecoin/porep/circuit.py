@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadget import gadget
 from snarkline.circuit.gadgets.poseidon_neptune import neptune_poseidon
 from snarkline.circuit.gadgets.sha256 import sha256
 from snarkline.circuit.library import Library
 from snarkline.circuit.logic import constant
+from snarkline.circuit.recording import gadget
 from snarkline.circuit.system import ConstraintSystem
 from snarkline.circuit.values import Bits, Num
 from snarkline.circuit.words import UInt64
