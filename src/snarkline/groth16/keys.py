@@ -117,6 +117,11 @@ class ProvingKey:
         )
         return replace(key, a=a, b1=b1, b2=b2)
 
+    @property
+    def path(self) -> str | None:
+        """The file that the key comes from, for messages."""
+        return None
+
     def check_source(self) -> None:
         """Raises InputError if the file that the key is mapped from has changed under it."""
 

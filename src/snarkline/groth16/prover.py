@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -34,7 +35,8 @@ class Prover:
     are those of `open_backend`, and `note` says where proofs are made, and why; `threads` None means as many as the
     process may run on; `release` is the release policy of the arena that the proofs' vectors come from, which is the
     attribute `arena`. `max_memory` caps the resident memory of the process, in bytes, while it makes one proof: sums
-    then go over the points in slices, which takes longer.
+    then go over the points in slices, which takes longer. `repeated` counts the proofs that were computed a second time
+    (`Pending.finish`).
 
     Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing, and what `open_backend` raises.
     """
@@ -71,6 +73,7 @@ class Prover:
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
+        self.repeated = 0
 
     @property
     def note(self) -> str:
@@ -102,11 +105,7 @@ class Prover:
                     violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
                 if violation is not None:
                     raise violation.error()
-            sums = self._runner.run(
-                lambda b: prove.start(
-                    b, self.key, self._matrices, witness.values, points_at_once=self._points_at_once(b)
-                )
-            )
+            sums = self._sums(witness)
             public = witness.public(self.key.n_public)
             return Pending(self, witness, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
 
@@ -143,6 +142,11 @@ class Prover:
             self._runner.close()
             self.arena.close()
 
+    def _sums(self, witness: Witness) -> prove.Sums:
+        return self._runner.run(
+            lambda b: prove.start(b, self.key, self._matrices, witness.values, points_at_once=self._points_at_once(b))
+        )
+
     def _points_at_once(self, backend: Backend) -> int | None:
         """How many points a sum takes at a time; None leaves it to the backend."""
         if self.max_memory is None:
@@ -151,17 +155,23 @@ class Prover:
         sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
         return sizes.slice_within(self.max_memory, resident_bytes())
 
-    def _failure(self, witness: Witness) -> SnarklineError:
-        """Why a proof for this witness did not verify."""
+    def _require_innocent(self, witness: Witness) -> None:
+        """Raises where a proof that does not verify is the fault of the key's file, the witness or the circuit."""
         self.key.check_source()
         if self.r1cs is None:
-            return UnsatisfiedError(None, "give the .r1cs to learn which constraint")
+            return
         violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
         if violation is not None:
-            return violation.error()
+            raise violation.error()
         if self._other_circuit(self.r1cs, witness.values):
-            return MismatchError("the key and the .r1cs are of different circuits")
-        return InternalError("the proof of a satisfied circuit does not verify; nothing was handed out")
+            ours, theirs = _names(self.key, self.r1cs)
+            raise MismatchError(f"{ours} is not that of {theirs}: they are of different circuits")
+
+    def _count_repeated(self) -> None:
+        with self._lock:
+            self.repeated += 1
+        message = "a proof did not verify, and did when it was computed again: the machine made a fault"
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
     def _other_circuit(self, r1cs: R1CS, w: FrVector) -> bool:
         """Whether the key's matrices and the circuit's take different values on the witness."""
@@ -190,32 +200,59 @@ class Pending:
     def finish(self) -> Proof:
         """Blind, assemble and verify.
 
-        Raises UnsatisfiedError if the proof does not verify and the witness may be the reason, InternalError if the
-        circuit is known and satisfied. An invalid proof is never returned.
+        A proof that does not verify is computed once more, unless the circuit is known and the witness violates it: a
+        fault of the machine passes. If that was it, a RuntimeWarning says so and `Prover.repeated` counts it.
+
+        Raises UnsatisfiedError if the witness is the reason, or may be: without the circuit, when both attempts come
+        to the same sums. Raises InternalError if they differ, or the circuit is satisfied. An invalid proof is never
+        returned.
         """
         prover = self._prover
         with prover._in_use(), span("finish"):
-            proof = prove.assemble(prover._runner.host, prover.key, self._sums, self._public, *self._blinding)
-            with span("self-check"):
-                try:
-                    sound = verify(prover.key.verifying_key, proof)
-                except InputError:
-                    raise InternalError("a point of the proof is not in its group; nothing was handed out") from None
-                if not sound:
-                    raise prover._failure(self._witness)
+            proof = self._assembled(self._sums)
+            return proof if proof is not None else self._again()
+
+    def _assembled(self, sums: prove.Sums) -> Proof | None:
+        """The proof, or None if it does not verify."""
+        prover = self._prover
+        proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *self._blinding)
+        with span("self-check"):
+            try:
+                return proof if verify(prover.key.verifying_key, proof) else None
+            except InputError:  # a point that is not in its group
+                return None
+
+    @span("prove again")
+    def _again(self) -> Proof:
+        """The proof computed once more, after it did not verify: for a satisfied circuit that is a passing fault."""
+        prover = self._prover
+        prover._require_innocent(self._witness)
+        sums = prover._sums(self._witness)
+        proof = self._assembled(sums)
+        if proof is not None:
+            prover._count_repeated()
             return proof
+        if prover.r1cs is None and sums == self._sums:
+            raise UnsatisfiedError(None, "give the .r1cs to learn which constraint")
+        raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
 
 
 def _check_pair(key: ProvingKey, r1cs: R1CS) -> None:
+    ours, theirs = _names(key, r1cs)
     if key.curve is not r1cs.curve:
-        raise MismatchError(f"the key is over {key.curve.name}, the .r1cs over {r1cs.curve.name}")
+        raise MismatchError(f"{ours} is over {key.curve.name}, {theirs} over {r1cs.curve.name}")
     if (key.n_wires, key.n_public) != (r1cs.n_wires, r1cs.n_public):
         raise MismatchError(
-            f"the key is for {key.n_wires} wires, {key.n_public} of them public; "
-            f"the .r1cs has {r1cs.n_wires} and {r1cs.n_public}"
+            f"{ours} is for {key.n_wires} wires, {key.n_public} of them public; "
+            f"{theirs} has {r1cs.n_wires} and {r1cs.n_public}"
         )
     if key.domain.size < r1cs.n_constraints + r1cs.n_public + 1:
         raise MismatchError(
-            f"the key's domain has {key.domain.size} rows; the .r1cs needs "
+            f"the domain of {ours} has {key.domain.size} rows; {theirs} needs "
             f"{r1cs.n_constraints + r1cs.n_public + 1} ({r1cs.n_constraints} constraints)"
         )
+
+
+def _names(key: ProvingKey, r1cs: R1CS) -> tuple[str, str]:
+    """What messages call the two."""
+    return " ".join(["the key", key.path or ""]).rstrip(), " ".join(["the circuit", r1cs.path or ""]).rstrip()

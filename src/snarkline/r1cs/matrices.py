@@ -81,6 +81,11 @@ class R1CS:
     matrices: Matrices
 
     @property
+    def path(self) -> str | None:
+        """The file that the circuit comes from, for messages."""
+        return None
+
+    @property
     def n_constraints(self) -> int:
         return self.matrices.a.n_rows
 

@@ -43,6 +43,11 @@ class CircomR1CS(R1CS):
     n_labels: int
     layout: tuple[int, ...]
     kept: dict[int, Bytes]
+    source: str | None
+
+    @property
+    def path(self) -> str | None:
+        return self.source
 
 
 def load_r1cs(path: str | os.PathLike[str], *, threads: int | None = None) -> R1CS:
@@ -75,6 +80,7 @@ def _read(container: Container, header: Header, threads: int | None) -> CircomR1
         n_labels=header.n_labels,
         layout=tuple(s.id for s in container.sections),
         kept={s.id: container.content(s) for s in container.sections if s.id > 2},
+        source=container.path,
     )
 
 

@@ -54,6 +54,10 @@ class CircomProvingKey(ProvingKey):
     kept: dict[int, Bytes]
     source: MappedFile | None
 
+    @property
+    def path(self) -> str | None:
+        return None if self.source is None else self.source.path
+
     def check_source(self) -> None:
         if self.source is not None and self.source.changed():
             raise FormatError(self.source.path, "file", "the key that was loaded", "a file that was written to since")

@@ -1,0 +1,188 @@
+"""What is fuzzed: each target takes any bytes and may raise InputError, nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mutate import CORPUS as FILES
+from raw_files import vector
+
+from snarkline import Timeline
+from snarkline.curves.curve import BLS12_381, BN254
+from snarkline.errors import InputError
+from snarkline.formats.circom import (
+    WitnessCalculator,
+    load_proving_key,
+    load_r1cs,
+    load_symbols,
+    load_verifying_key,
+    load_witness,
+    proof_from_json,
+    proof_to_json,
+    public_from_json,
+    read_info,
+    verifying_key_to_json,
+    write_witness,
+)
+from snarkline.formats.circom.inputs import read_inputs, value_modulo
+from snarkline.formats.circom.shape import read_shape
+from snarkline.groth16.prover import Prover
+from snarkline.groth16.verify import verify
+
+HOME = Path(__file__).parent / "corpus"
+VECTORS = Path(__file__).parents[1] / "vectors" / "circom"
+
+
+@contextlib.contextmanager
+def as_file(data: bytes) -> Iterator[Path]:
+    """A path that leads to the bytes, in memory."""
+    descriptor = os.memfd_create("fuzz")
+    try:
+        os.write(descriptor, data)
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def r1cs(data: bytes) -> None:
+    with as_file(data) as path:
+        read_shape(path)
+        load_r1cs(path)
+
+
+def wtns(data: bytes) -> None:
+    """What is accepted is written again as it was read, but for sections that no witness has."""
+    witness = load_witness(data)
+    stream = io.BytesIO()
+    write_witness(witness, stream)
+    assert (load_witness(stream.getvalue()).values.limbs == witness.values.limbs).all()
+
+
+def zkey(data: bytes) -> None:
+    """A key that is accepted proves, or says why not; a proof that leaves is valid under the key's verifying key."""
+    with as_file(data) as path:
+        read_info(path)
+        key = load_proving_key(path)
+        if key.domain.size > 1 << 12:
+            return
+        name = "multiplier_bn128" if key.curve is BN254 else "multiplier_bls12381"
+        with Prover(key, threads=1) as prover:
+            proof = prover.prove(load_witness(vector(name, "circuit.wtns")))
+        assert verify(key.verifying_key, proof)
+
+
+def vk(data: bytes) -> None:
+    with as_file(data) as path:
+        key = load_verifying_key(path)
+    if data[:4] != b"zkey":
+        again = json.loads(verifying_key_to_json(key))
+        given = json.loads(data)
+        assert [again[name] for name in ("vk_alpha_1", "IC")] == [given[name] for name in ("vk_alpha_1", "IC")]
+
+
+def proof(data: bytes) -> None:
+    with as_file(data) as path:
+        found = proof_from_json(path)
+    given, again = json.loads(data), json.loads(proof_to_json(found))
+    assert all(given[name] == again[name] for name in ("pi_a", "pi_b", "pi_c"))
+
+
+def public(data: bytes) -> None:
+    for curve in (BN254, BLS12_381):
+        with contextlib.suppress(InputError):
+            values = public_from_json(data, curve)
+            assert list(map(int, json.loads(data))) == list(values)
+
+
+def inputs(data: bytes) -> None:
+    for nodes in read_inputs(data).values():
+        for node in nodes:
+            assert 0 <= value_modulo(node, BN254.r) < BN254.r
+
+
+def calculator(data: bytes) -> None:
+    """Values for a calculator that circom made."""
+    _calculator().witness(data)
+
+
+def wasm(data: bytes) -> None:
+    """A module is compiled and looked at. It is not run: a changed loop need not end."""
+    with as_file(data) as path:
+        WitnessCalculator(path)
+
+
+def sym(data: bytes) -> None:
+    with as_file(data) as path:
+        load_symbols(path)
+
+
+def info(data: bytes) -> None:
+    with as_file(data) as path:
+        read_info(path)
+
+
+def timeline(data: bytes) -> None:
+    """What is accepted can be reported, and gives the same values again."""
+    with as_file(data) as path:
+        found = Timeline.load(path)
+    assert Timeline.from_json(found.to_json()).to_json() == found.to_json()
+    found.report()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    f.__name__: f for f in (r1cs, wtns, zkey, vk, proof, public, inputs, calculator, wasm, sym, info, timeline)
+}
+
+_FILE_OF = {
+    "r1cs": "circuit.r1cs",
+    "wtns": "circuit.wtns",
+    "zkey": "circuit.zkey",
+    "vk": "verification_key.json",
+    "proof": "proof.json",
+    "public": "public.json",
+    "sym": "circuit.sym",
+}
+
+
+def seeds(target: str) -> list[bytes]:
+    """Whole inputs to start from, and the kept ones."""
+    kept = [path.read_bytes() for path in sorted((HOME / target).glob("*"))]
+    if target == "info":
+        return [data for _, data in FILES] + kept
+    if target == "wasm":
+        return [(VECTORS / "edge" / "compare_bn128" / "circuit.wasm").read_bytes(), *kept]
+    if target in ("inputs", "calculator"):
+        return [(VECTORS / "edge" / "compare_bn128" / "input.json").read_bytes(), b'{"a": ["0x1f", -3]}', *kept]
+    if target == "timeline":
+        return [_timeline(), *kept]
+    return [data for file, data in FILES if file == _FILE_OF[target]] + kept
+
+
+def attempt(target: str, data: bytes) -> bool:
+    """Whether a target accepts the bytes. Anything but an InputError goes up."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            TARGETS[target](data)
+        except InputError:
+            return False
+    return True
+
+
+def _timeline() -> bytes:
+    key = VECTORS / "multiplier_bn128" / "circuit.zkey"
+    with Timeline("seed") as found:
+        load_proving_key(key)
+    return json.dumps(found.to_json()).encode()
+
+
+@functools.cache
+def _calculator() -> WitnessCalculator:
+    return WitnessCalculator(VECTORS / "edge" / "compare_bn128" / "circuit.wasm")
