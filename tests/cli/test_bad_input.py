@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -135,3 +139,54 @@ def test_an_output_that_is_no_file(run: Run, bn128: Path, tmp_path: Path, kind: 
 def test_a_name_cannot_break_the_line(run: Run, tmp_path: Path) -> None:
     error = _refused(run, tmp_path, "info", "a\nb\x1b[31m")
     assert error == "error: a\\nb\\x1b[31m: no such file or directory\n"
+
+
+def test_a_key_and_a_circuit_that_differ_are_both_named(run: Run, bn128: Path, bls: Path, tmp_path: Path) -> None:
+    files = bn128 / "circuit.zkey", bn128 / "circuit.wtns"
+    for other in (bls / "circuit.r1cs", bn128.parent / "edge" / "compare_bn128" / "circuit.r1cs"):
+        error = _refused(run, tmp_path, "prove", *files, "--r1cs", other)
+        assert str(files[0]) in error and str(other) in error
+
+
+PROVE_TWICE = """
+import os, sys
+from snarkline.cli import main
+command, first, second = sys.argv[0], sys.argv[1:5], sys.argv[5:]
+for words, user in (first, None), (second, 65534):
+    if user is not None:  # everything is imported: this user need not be able to read the interpreter's own files
+        os.setgroups([]), os.setgid(user), os.setuid(user)
+    sys.argv = [command, "prove", *words, "--quiet"]
+    try:
+        main()
+    except SystemExit as end:
+        if user is not None:
+            raise
+        assert end.code == 0
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("unreadable", ["key", "witness", "r1cs", "folder"])
+def test_a_file_that_may_not_be_read(bn128: Path, tmp_path: Path, unreadable: str) -> None:
+    """As another user, since root may read everything."""
+    folder = Path(tempfile.mkdtemp(prefix="snarkline-test-", dir="/tmp"))
+    try:
+        folder.chmod(0o755)
+        (folder / "out").mkdir()
+        (folder / "out").chmod(0o777)
+        names = {"key": "circuit.zkey", "witness": "circuit.wtns", "r1cs": "circuit.r1cs"}
+        for name in names.values():
+            shutil.copy(bn128 / name, folder / name)
+        if unreadable == "folder":
+            (folder / "inner").mkdir(mode=0o700)
+            names["key"] = "inner/circuit.zkey"
+        else:
+            (folder / names[unreadable]).chmod(0o000)
+        words = [[at / "circuit.zkey", at / "circuit.wtns", "--r1cs", at / "circuit.r1cs"] for at in (bn128, folder)]
+        words[1][0] = folder / names["key"]
+        command = [sys.executable, "-c", PROVE_TWICE, *map(str, words[0] + words[1])]
+        done = subprocess.run(command, cwd=folder / "out", capture_output=True, text=True, check=False)
+        expected = folder / names["key" if unreadable == "folder" else unreadable]
+        assert (done.returncode, done.stderr) == (2, f"error: {expected}: permission denied\n")
+    finally:
+        shutil.rmtree(folder)

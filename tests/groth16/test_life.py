@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tiny_circuits import EDGE_CIRCUITS, chain, development_key, quiet_setup
 
-from snarkline import load_proving_key, save_proving_key
+from snarkline import load_proving_key, load_witness, save_proving_key
 from snarkline.curves.curve import BLS12_381, BN254
+from snarkline.errors import FormatError
 from snarkline.formats.circom import save_witness
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify
@@ -32,7 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def script(files: Path, body: str) -> subprocess.Popen[str]:
+def script(files: Path, body: str, stderr: int | None = None) -> subprocess.Popen[str]:
     """A process with `prover` and `witness` made from the files, which then runs `body`."""
     head = (
         "import os, sys\n"
@@ -41,7 +43,7 @@ def script(files: Path, body: str) -> subprocess.Popen[str]:
         "prover = Prover(key)\n"
         "def good(): return verify(key.verifying_key, prover.prove(witness))\n"
     )
-    return subprocess.Popen([sys.executable, "-c", head + body], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", head + body], stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 
 def test_interrupt_in_the_middle(files: Path) -> None:
@@ -59,6 +61,36 @@ def test_interrupt_in_the_middle(files: Path) -> None:
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "interrupted True\n"
+    assert process.returncode == 0
+
+
+END_S = 5
+"""Seconds in which a process must have ended: one, on a machine with nothing else to do."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_in_the_middle_end_the_process(files: Path, number: signal.Signals) -> None:
+    process = script(files, "print('ready', flush=True)\nwhile True: prover.prove(witness)\n", stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(number)
+    process.communicate(timeout=END_S)
+    assert process.returncode == -number
+
+
+@pytest.mark.parametrize("alive", ["prover", "pending", "thread that proves"])
+def test_exit_is_prompt(files: Path, alive: str) -> None:
+    body = {
+        "prover": "",
+        "pending": "pending = prover.start(witness)\n",
+        "thread that proves": "import threading\nthreading.Thread(target=lambda: [good() for _ in iter(int, 1)], "
+        "daemon=True).start()\n",
+    }[alive]
+    process = script(files, body + "good()\nprint('end', flush=True)\n")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "end\n"
+    process.communicate(timeout=END_S)
     assert process.returncode == 0
 
 
@@ -99,6 +131,46 @@ def test_key_file_deleted_after_loading(tmp_path: Path) -> None:
     path.unlink()
     with Prover(key, threads=1) as prover:
         assert verify(key.verifying_key, prover.prove(CIRCUIT.witness(BLS12_381)))
+
+
+@pytest.mark.parametrize("copy", [False, True], ids=["mapped", "copied"])
+def test_key_file_replaced_after_loading(tmp_path: Path, copy: bool) -> None:
+    """A rename over the key's name changes neither the key that was loaded nor what it proves."""
+    path, other = tmp_path / "c.zkey", tmp_path / "other.zkey"
+    save_proving_key(development_key("17 constraints", BN254), path)
+    save_proving_key(development_key("multiplier", BN254), other)
+    key = load_proving_key(path, copy=copy)
+    other.replace(path)
+    with Prover(key, threads=1) as prover:
+        assert verify(key.verifying_key, prover.prove(CIRCUIT.witness(BN254)))
+
+
+def test_key_file_cut_short_after_copying(files: Path, tmp_path: Path) -> None:
+    """Where the key is a copy, nothing that happens to its file matters: not even what ends a process otherwise."""
+    path = tmp_path / "c.zkey"
+    path.write_bytes((files / "c.zkey").read_bytes())
+    key, witness = load_proving_key(path, copy=True), load_witness(files / "c.wtns")
+    os.truncate(path, 100)
+    with Prover(key, threads=2) as prover:
+        assert verify(key.verifying_key, prover.prove(witness))
+    with pytest.raises(FormatError, match=r"c\.zkey"):
+        load_proving_key(path, copy=True)
+
+
+def test_a_file_that_grows_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.zkey"
+    save_proving_key(development_key("17 constraints", BN254), path)
+    read = os.preadv
+
+    def read_and_disturb(*arguments: Any) -> int:
+        count = read(*arguments)
+        with path.open("ab") as stream:
+            stream.write(b"x")
+        return count
+
+    monkeypatch.setattr(os, "preadv", read_and_disturb)
+    with pytest.raises(FormatError, match="written to"):
+        load_proving_key(path, copy=True)
 
 
 @pytest.mark.slow

@@ -86,6 +86,9 @@ def prove(
     no_check: Annotated[
         bool, Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
     ] = False,
+    copy_key: Annotated[
+        bool, Option("--copy-key", help="Read the key into memory: what happens to its file meanwhile does not matter.")
+    ] = False,
     strict: Annotated[bool, Option("--strict", help="Refuse keys that must not be trusted.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -110,7 +113,7 @@ def prove(
     with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
         with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
             with span("load"):
-                proving_key = load_proving_key(key, strict=strict, threads=threads)
+                proving_key = load_proving_key(key, strict=strict, threads=threads, copy=copy_key)
                 circuit = load_r1cs(r1cs, threads=threads) if r1cs is not None else None
                 if source is not None and input_ is not None:
                     compiled, values = run_circuit(source, proving_key.curve, sizes, input_)

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.errors import FormatError, InternalError
+from snarkline.formats import _native
 
 Bytes = npt.NDArray[np.uint8]
 Buffer = bytes | bytearray | memoryview | npt.NDArray[Any]
@@ -132,7 +133,7 @@ class MappedFile:
 
     The mapping outlives the file's name: deleting or renaming it, or renaming another over it (as our writers do), is
     harmless. Whoever writes into the file itself changes what is mapped, and whoever cuts it short takes the pages
-    away, which ends a process that touches them; `changed` tells before that.
+    away, which ends a process that touches them (SIGBUS); `changed` tells before that, and `read_file` is safe of it.
     """
 
     path: str
@@ -176,6 +177,22 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
     return mapped
 
 
+def read_file(path: str | os.PathLike[str]) -> Bytes:
+    """A regular file's bytes in memory of this process's own: nothing that happens to the file later matters.
+
+    Raises OSError, and FormatError for what is not a regular file or is written to meanwhile.
+    """
+    mapped = map_file(path)
+    data: Bytes = _native.arena().empty((len(mapped.data),), np.uint8)
+    position, count = 0, 1
+    while position < len(data) and count:
+        count = os.preadv(mapped._descriptor, [data[position:]], position)
+        position += count
+    if position < len(data) or mapped.changed():
+        raise FormatError(path, "file", "data that stays as it is while it is read", "a file that is written to")
+    return data
+
+
 def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
     """Up to `n` bytes from the start of a regular file, none of anything else. Raises OSError."""
     descriptor = _open(path)
@@ -199,9 +216,16 @@ def _open(path: str | os.PathLike[str]) -> int:
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def open_container(source: str | os.PathLike[str] | Buffer, magic: str, max_version: int) -> Container:
-    """Opens a file, or bytes in memory, whose magic must be `magic` and whose version at most `max_version`."""
+def open_container(
+    source: str | os.PathLike[str] | Buffer, magic: str, max_version: int, *, copy: bool = False
+) -> Container:
+    """Opens a file, or bytes in memory, whose magic must be `magic` and whose version at most `max_version`.
+
+    With `copy` a file is read (`read_file`) instead of mapped.
+    """
     if isinstance(source, (str, os.PathLike)):
+        if copy:
+            return parse_container(os.fspath(source), read_file(source), magic, max_version)
         mapped = map_file(source)
         return replace(parse_container(mapped.path, mapped.data, magic, max_version), source=mapped)
     data = np.frombuffer(source, dtype=np.uint8) if not isinstance(source, np.ndarray) else np.ravel(source)

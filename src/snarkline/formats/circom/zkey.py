@@ -53,10 +53,11 @@ class CircomProvingKey(ProvingKey):
     layout: tuple[int, ...]
     kept: dict[int, Bytes]
     source: MappedFile | None
+    file: str | None
 
     @property
     def path(self) -> str | None:
-        return None if self.source is None else self.source.path
+        return self.file
 
     def check_source(self) -> None:
         if self.source is not None and self.source.changed():
@@ -93,9 +94,18 @@ class Header:
 
 
 def load_proving_key(
-    path: str | os.PathLike[str], *, check_subgroup: bool = False, strict: bool = False, threads: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    check_subgroup: bool = False,
+    strict: bool = False,
+    threads: int | None = None,
+    copy: bool = False,
 ) -> ProvingKey:
-    """A proving key from a .zkey file, mapped.
+    """A proving key from a .zkey file, mapped; with `copy` read into memory.
+
+    A mapped key is there at once, its pages are shared by processes, and a file that is written to is noticed before
+    each proof; but cutting the file short during a proof ends the process. A copy takes memory of the file's size, and
+    nothing that happens to the file later matters.
 
     Checked: all sizes against the header, the curve, every index and coefficient, every point on its curve (with
     `check_subgroup` also of order r; the verifying key's points always). A key that anyone can forge proofs for
@@ -104,7 +114,7 @@ def load_proving_key(
     Raises OSError and FormatError.
     """
     with span("load key"):
-        container = open_container(path, "zkey", VERSION)
+        container = open_container(path, "zkey", VERSION, copy=copy)
         header = read_header(container)
         tables = {i: _table(container, i, header.curve, *shape) for i, shape in header.expected_points().items()}
         with span("coefficients"):
@@ -140,6 +150,7 @@ def _assemble(
         layout=tuple(s.id for s in container.sections),
         kept={s.id: container.content(s) for s in container.sections if s.id > 9},
         source=container.source,
+        file=container.path,
     )
 
 
