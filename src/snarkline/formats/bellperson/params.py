@@ -29,6 +29,10 @@ class BellpersonProvingKey(ProvingKey):
 
     source: MappedFile
 
+    @property
+    def path(self) -> str | None:
+        return self.source.path
+
 
 def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = False) -> ProvingKey:
     """The proving key in a .params file, decoded to memory.
