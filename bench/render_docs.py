@@ -61,8 +61,45 @@ def provers() -> str:
                     ratio,
                 ]
             )
+            if name == "snarkline" and "resident" in result:
+                m = result["resident"]["median"]
+                rows.append(["", "snarkline, resident", f"{m['wall_s']:.2f}", f"{m['cpu_s']:.2f}", "", "yes", ""])
     header = ["circuit", "prover", "wall s", "CPU s", "peak MiB", "proofs verify", "its CPU / wall over ours"]
     return table(header, rows) + machine(results) if results else "Not recorded.\n"
+
+
+def msm() -> str:
+    """Sums over BLS12-381 against blst's, and products."""
+    results = load("msm")
+    rows = []
+    for r in results:
+        for key, mine in r["us_per_point"].items():
+            group, log_n = key.split()
+            rows.append([f"sum in {group}, 2^{log_n} points, us a point", f"{mine:.2f}", f"{r['blst'][key]:.2f}"])
+            rows[-1].append(f"{r['blst'][key] / mine:.2f}")
+        for isa, ns in r["product_ns"].items():
+            theirs = r["blst"]["product"]
+            rows.append([f"381-bit product, {isa}, ns", f"{ns:.1f}", f"{theirs:.1f}", f"{theirs / ns:.2f}"])
+    header = ["one thread, CPU time", "snarkline", "blst", "its time over ours"]
+    return table(header, rows) + machine(results) if results else "Not recorded.\n"
+
+
+def profile() -> str:
+    """Phases of a proof against the bound by field products."""
+    results = load("profile")
+    text = ""
+    for r in results:
+        rows = []
+        for phase, p in r["phases"].items():
+            bound = ["", "", ""]
+            if "products" in p:
+                bound = [f"{p['products'] / 1e6:.1f}", f"{p['bound_ms']:.0f}", f"{p['bound_ms'] / p['ms']:.0%}"]
+            rows.append([phase, f"{p['ms']:.0f}", f"{p['ms'] / r['ms']:.1%}", *bound])
+        rows.append(["proof", f"{r['ms']:.0f}", "", "", "", ""])
+        header = [f"phase of {r['name']}", "CPU ms", "share", "million products", "their ms", "of the phase"]
+        text += table(header, rows)
+        text += f"\nA product takes {r['product_ns']['fr']} ns in Fr and {r['product_ns']['fp']} ns in Fp.\n"
+    return text + machine(results) if results else "Not recorded.\n"
 
 
 def release_policies() -> str:
@@ -127,6 +164,8 @@ def startup() -> str:
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
+    "msm": msm,
+    "profile": profile,
     "provers": provers,
     "startup": startup,
     "release-policies": release_policies,
