@@ -18,6 +18,7 @@ from snarkline.errors import InputError, InternalError, MismatchError, Snarkline
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.prove import Sums
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
@@ -142,7 +143,7 @@ class Prover:
             self._runner.close()
             self.arena.close()
 
-    def _sums(self, witness: Witness) -> prove.Sums:
+    def _sums(self, witness: Witness) -> Sums:
         return self._runner.run(
             lambda b: prove.start(b, self.key, self._matrices, witness.values, points_at_once=self._points_at_once(b))
         )
@@ -191,7 +192,7 @@ class Pending:
         prover: Prover,
         witness: Witness,
         public: tuple[int, ...],
-        sums: prove.Sums,
+        sums: Sums,
         blinding: tuple[int, int],
     ) -> None:
         self._prover, self._witness, self._public = prover, witness, public
@@ -212,7 +213,7 @@ class Pending:
             proof = self._assembled(self._sums)
             return proof if proof is not None else self._again()
 
-    def _assembled(self, sums: prove.Sums) -> Proof | None:
+    def _assembled(self, sums: Sums) -> Proof | None:
         """The proof, or None if it does not verify."""
         prover = self._prover
         proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *self._blinding)
