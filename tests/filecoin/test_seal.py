@@ -10,6 +10,7 @@ import struct
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from reference import VECTORS
 
@@ -73,8 +74,19 @@ def test_c1_is_byte_for_byte_that_of_the_crates(
 def test_the_table_of_parents(number: int, version: PorepVersion, digest: str) -> None:
     """rust-fil-proofs parent_cache.json."""
     graph = StackedGraph(64, bytes([number]) + bytes(31), version)
-    table = b"".join(struct.pack("<14I", *graph.base_parents(i), *graph.expander_parents(i)) for i in range(64))
+    base = graph.base_parents(np.arange(64)).tolist()
+    table = b"".join(struct.pack("<14I", *base[i], *graph.expander_parents(i)) for i in range(64))
     assert hashlib.sha256(table).hexdigest() == digest
+
+
+@pytest.mark.slow
+def test_the_table_of_parents_of_8_mib() -> None:
+    """The same file's row for 8 MiB and version 1.1, half a minute."""
+    graph = StackedGraph(1 << 18, bytes([6]) + bytes(31), PorepVersion.V1_1)
+    base = graph.base_parents(np.arange(1 << 18))
+    expander = np.array([graph.expander_parents(i) for i in range(1 << 18)])
+    table = np.concatenate([base, expander], axis=1).astype("<u4").tobytes()
+    assert hashlib.sha256(table).hexdigest() == "03cd13565ded97c240a5f52e54295ad127bd0461b57904cb3a4d79b097bbecab"
 
 
 @pytest.mark.parametrize(

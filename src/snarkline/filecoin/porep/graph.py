@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import struct
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
 
 from snarkline.filecoin.registry import BASE_DEGREE, EXPANSION_DEGREE, PorepVersion
 
 # DRSample draws from a graph in which each node stands for so many of degree 1 (its parent before it comes for free).
 METANODES = BASE_DEGREE - 1
 FEISTEL_ROUNDS = 3
+
+Nodes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,27 +29,26 @@ class StackedGraph:
 
     def parents(self, node: int) -> tuple[list[int], list[int]]:
         """Base parents (of the layer itself) and expander parents (of the layer before), in order."""
-        return self.base_parents(node), self.expander_parents(node)
+        return self.base_parents(np.array([node]))[0].tolist(), self.expander_parents(node)
 
-    def base_parents(self, node: int) -> list[int]:
-        """Six nodes below `node`; nodes 0 and 1 have six times node 0.
+    def base_parents(self, nodes: Nodes) -> Nodes:
+        """Six nodes below each node, shape (n, 6); nodes 0 and 1 have six times node 0.
 
         Alwen, Blocki, Harsha, "Practical Graphs for Optimal Side-Channel Resistant Memory-Hard Functions", CCS 2017,
         algorithm 1, with a bucket of distances drawn first.
         """
-        if node < 2:
-            return [0] * BASE_DEGREE
-        random = ChaCha8(self._drg_seed + struct.pack("<I", node))
-        meta = METANODES * node
-        n_buckets = math.ceil(math.log2(meta))
-        drawn = []
-        for _ in range(METANODES):
-            largest = min(meta, 1 << (random.u64() % n_buckets + 1))
-            smallest = max(2, largest // 2)
-            distance = smallest + random.u64() % (largest - smallest + 1)
-            parent = (meta - distance) // METANODES
-            drawn.append(node - 1 if parent == node else parent)
-        return [*drawn, node - 1] if self.version is PorepVersion.V1_0 else [node - 1, *drawn]
+        meta = METANODES * np.maximum(nodes, 2).astype(np.uint64)
+        buckets = np.ceil(np.log2(meta)).astype(np.uint64)
+        draws = _chacha8(self._drg_seed, nodes, 2 * METANODES)
+        one = np.uint64(1)
+        largest = np.minimum(meta[:, None], one << (draws[:, ::2] % buckets[:, None] + one))
+        smallest = np.maximum(np.uint64(2), largest // np.uint64(2))
+        distance = smallest + draws[:, 1::2] % (largest - smallest + one)
+        drawn = ((meta[:, None] - distance) // np.uint64(METANODES)).astype(np.int64)
+        before = nodes[:, None] - 1
+        drawn = np.where(drawn == nodes[:, None], before, drawn)
+        parents = [drawn, before] if self.version is PorepVersion.V1_0 else [before, drawn]
+        return np.where(nodes[:, None] < 2, 0, np.concatenate(parents, axis=1))
 
     def expander_parents(self, node: int) -> list[int]:
         """Eight nodes of the layer before: a permutation of 8 * n_nodes edges (Chung's expander)."""
@@ -84,34 +87,25 @@ class StackedGraph:
         return left << bits | right
 
 
-class ChaCha8:
-    """The stream of ChaCha with 8 rounds, 64-bit counter 0 and nonce 0, as 64-bit words.
+def _chacha8(key: bytes, nodes: Nodes, n_words: int) -> npt.NDArray[np.uint64]:
+    """64-bit words of ChaCha, 8 rounds, counter and nonce 0, for the keys `key` + node; shape (n, n_words).
 
-    Bernstein, "ChaCha, a variant of Salsa20", 2008.
+    Bernstein, "ChaCha, a variant of Salsa20", 2008. All nodes go through the rounds together.
     """
-
-    def __init__(self, key: bytes) -> None:
-        self._state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<8I", key), 0, 0, 0, 0]
-        self._words: list[int] = []
-
-    def u64(self) -> int:
-        if not self._words:
-            self._words = self._block()
-            self._state[12] += 1
-        low, high = self._words[:2]
-        del self._words[:2]
-        return high << 32 | low
-
-    def _block(self) -> list[int]:
-        x = list(self._state)
+    constants = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<7I", key)]
+    state = np.zeros((16, len(nodes)), np.uint32)
+    state[:11] = np.array(constants, np.uint32)[:, None]
+    state[11] = nodes
+    blocks = []
+    for counter in range(-(-n_words // 8)):
+        state[12] = counter
+        x = state.copy()
         for _ in range(4):
-            for a, b, c, d in _QUARTERS:
-                for shift_d, shift_b in ((16, 12), (8, 7)):
-                    x[a] = (x[a] + x[b]) & 0xFFFFFFFF
-                    x[d] = _rotate(x[d] ^ x[a], shift_d)
-                    x[c] = (x[c] + x[d]) & 0xFFFFFFFF
-                    x[b] = _rotate(x[b] ^ x[c], shift_b)
-        return [(a + b) & 0xFFFFFFFF for a, b in zip(x, self._state, strict=True)]
+            for quarter in _QUARTERS:
+                _quarter_round(x, *quarter)
+        blocks.append(x + state)
+    words = np.concatenate(blocks).astype(np.uint64)
+    return np.ascontiguousarray((words[1::2] << np.uint64(32) | words[::2])[:n_words].T)
 
 
 _QUARTERS = (
@@ -120,5 +114,13 @@ _QUARTERS = (
 )  # fmt: skip
 
 
-def _rotate(word: int, n: int) -> int:
-    return (word << n | word >> (32 - n)) & 0xFFFFFFFF
+def _quarter_round(x: npt.NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
+    for shift_d, shift_b in ((16, 12), (8, 7)):
+        x[a] += x[b]
+        x[d] = _rotate(x[d] ^ x[a], shift_d)
+        x[c] += x[d]
+        x[b] = _rotate(x[b] ^ x[c], shift_b)
+
+
+def _rotate(words: npt.NDArray[np.uint32], n: int) -> npt.NDArray[np.uint32]:
+    return words << np.uint32(n) | words >> np.uint32(32 - n)

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from snarkline.curves.curve import BLS12_381
+from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InputError
 from snarkline.filecoin import fr32
 from snarkline.filecoin.hashers import poseidon, sha256_rows
 from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.merkle import Elements, MerkleTree, level_arities
 from snarkline.filecoin.registry import LABEL_PARENTS, NODE_BYTES, PorepVersion, SectorSize, TreeShape, porep_id
+from snarkline.native import core
+from snarkline.threads import usable_threads
 from snarkline.trace import span
 
 
@@ -95,15 +98,16 @@ def seal(facts: SectorFacts, data: bytes) -> SealedSector:
 
 def label_layers(graph: StackedGraph, replica_id: bytes, n_layers: int) -> tuple[Elements, ...]:
     """The labels of all nodes, layer after layer. A label needs those of its parents: nothing here is parallel."""
-    parents = [graph.parents(node) for node in range(graph.n_nodes)]
+    base = graph.base_parents(np.arange(graph.n_nodes)).tolist()
+    expander = [graph.expander_parents(node) for node in range(graph.n_nodes)]
     layers: list[list[bytes]] = []
     for layer in range(1, n_layers + 1):
+        labels = [label(replica_id, layer, 0, ())]
         before = layers[-1] if layers else None
-        labels: list[bytes] = []
-        for node, (base, expander) in enumerate(parents):
-            row = [labels[p] for p in base] if node else []
-            if before is not None and node:
-                row += [before[p] for p in expander]
+        for node in range(1, graph.n_nodes):
+            row = [labels[p] for p in base[node]]
+            if before is not None:
+                row += [before[p] for p in expander[node]]
             labels.append(label(replica_id, layer, node, label_parents(row)))
         layers.append(labels)
     return tuple(np.frombuffer(b"".join(layer), np.uint8).reshape(-1, NODE_BYTES) for layer in layers)
@@ -116,8 +120,8 @@ def label(replica_id: bytes, layer: int, node: int, parents: Sequence[bytes]) ->
 
 
 def label_parents(row: Sequence[bytes]) -> list[bytes]:
-    """The labels of the parents, repeated until they are 37 (none stays none)."""
-    return [row[i % len(row)] for i in range(LABEL_PARENTS)] if row else []
+    """The labels of the parents, repeated until they are 37."""
+    return (list(row) * LABEL_PARENTS)[:LABEL_PARENTS]
 
 
 def truncated_sha256(data: bytes) -> bytes:
@@ -128,9 +132,7 @@ def truncated_sha256(data: bytes) -> bytes:
 
 def encode(labels: Elements, nodes: Elements) -> Elements:
     """labels + nodes in Fr: the replica."""
-    r = BLS12_381.r
-    sums = (
-        (int.from_bytes(a.tobytes(), "little") + int.from_bytes(b.tobytes(), "little")) % r
-        for a, b in zip(labels, nodes, strict=True)
-    )
-    return np.frombuffer(b"".join(s.to_bytes(32, "little") for s in sums), np.uint8).reshape(-1, NODE_BYTES)
+    key, data = (FrVector(BLS12_381, np.ascontiguousarray(a).view("<u8"), Form.CANONICAL) for a in (labels, nodes))
+    out = np.empty_like(key.limbs)
+    core.Executor(usable_threads()).pointwise(BLS12_381.name, "fr", "add", out, key.limbs, data.limbs)
+    return out.view(np.uint8)
