@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from snarkline.backend.naive_program import evaluate_naively
 from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder
@@ -28,6 +27,7 @@ from snarkline.curves.vector import FrVector
 from snarkline.errors import CircuitError, UnsatisfiedError
 from snarkline.r1cs.check import Violation
 from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.r1cs.witness import Witness
 
 MAX_SHOWN = 8
@@ -50,10 +50,15 @@ class CompiledCircuit:
         """The values of the wires that are given; `Schema.encode` says what values may be. Raises FormatError."""
         return self.schema.encode(inputs, source)
 
-    def witness(self, inputs: Mapping[str, Any], source: str | None = None) -> Witness:
-        """The values of all wires for the values of the inputs. Raises FormatError."""
-        values = evaluate_naively(self.r1cs, self.given(inputs, source).to_ints())
-        return Witness(FrVector.from_ints(self.curve, values), source)
+    def assign(
+        self, inputs: Mapping[str, Any], source: str | None = None, *, threads: int | None = None
+    ) -> StructuredWitness:
+        """The values of all wires for the values of the inputs, bits packed. Raises FormatError."""
+        return run_program(self.r1cs, self.given(inputs, source), threads=threads)
+
+    def witness(self, inputs: Mapping[str, Any], source: str | None = None, *, threads: int | None = None) -> Witness:
+        """The same, one field element a wire."""
+        return self.assign(inputs, source, threads=threads).expand(threads=threads)
 
     def input_names(self) -> dict[int, str]:
         """The names of the wires that are outputs and inputs."""
