@@ -240,6 +240,59 @@ def test_many_small_ghosts_add_up(tmp_path: Path) -> None:
     assert ghost.teardown_s >= 0.05
 
 
+BUSY = """
+def owner(held):
+    return 1
+def busy(n):
+    for i in range(n): owner(None)
+def main():
+    busy({before})
+    owner({held})
+    busy(50_000)
+    time.sleep(0.08)
+    owner(3 ** 300_000)
+    owner(None)
+main()
+"""
+ONE_OFF = {
+    "that sleeps": "Slow()",
+    "that computes": "Computes()",
+    "that calls often": "Calls()",
+    "that gives pages back": "pages(1 << 30)",
+}
+ONE_OFF_CLASSES = """
+import mmap
+class Computes:
+    def __del__(self):
+        end = time.thread_time() + 0.06
+        while time.thread_time() < end: pass
+class Calls:
+    def step(self): return 1
+    def __del__(self):
+        end = time.thread_time() + 0.06
+        while time.thread_time() < end: self.step()
+def pages(n):
+    found = mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"): found.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, n, 4096): found[at] = 1
+    return found
+"""
+
+
+@pytest.mark.parametrize("ghost", ONE_OFF)
+def test_one_long_teardown_in_a_very_busy_program(tmp_path: Path, ghost: str) -> None:
+    # The second figure is where returns go unwatched, and the first where they do not.
+    for before in (200_000, 330_000):
+        found = run(tmp_path, ONE_OFF_CLASSES + BUSY.format(before=before, held=ONE_OFF[ghost]))
+        named = {g.function: g for g in found.ghosts}
+        assert "owner" in named, found
+        assert named["owner"].worst_s > (0.045 if named["owner"].released_bytes < 1 << 30 else 0.01)
+
+
+def test_a_very_busy_clean_program_names_nothing(tmp_path: Path) -> None:
+    assert run(tmp_path, BUSY.format(before=400_000, held=None)).ghosts == []
+
+
 def test_released_bytes_are_counted(tmp_path: Path) -> None:
     found = run(
         tmp_path,

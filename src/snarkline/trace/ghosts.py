@@ -7,8 +7,10 @@ The program runs in a process of its own, with every return watched: the time fr
 instruction is the function's teardown, in every thread. The same holds for locals that an exception kept alive and that
 die where it is handled. Time in which the thread had no processor is left out.
 
-Functions that return often and never with anything to tear down are watched for a part of the time, so that call-heavy
-programs are slowed down little; `exact` watches every return. With `native`, the release shim (csrc/preload) is loaded
+Functions that return often and never with anything to tear down are watched closely for a part of the time, so that
+call-heavy programs are slowed down at most three times. The rest of the time the core's watchdog looks every few
+milliseconds whether one of them is still where it returned to (csrc/bind/ghosts_watchdog.h), so that a single teardown
+of 50 ms or more is found in any case. `exact` watches every return closely. With `native`, the release shim (csrc/preload) is loaded
 into the process, and what native libraries give back is charged to the Python function that called them. Child
 processes are not watched.
 """
@@ -48,6 +50,10 @@ LEAST_SHARE = 0.0005
 LEAST_CALL_S = 2e-6
 """And this much a call: below it lie the hooks themselves, when other processes want the processor."""
 
+LONG_S, LARGE_BYTES = 0.045, 32 << 20
+"""A single teardown as long as this is a ghost, however often the function was called. A fourth of it is enough where so
+much was released."""
+
 NOISE_NS = 5_000_000
 """An interruption of the watched program is shorter than this."""
 
@@ -64,6 +70,8 @@ class Ghost:
     teardown_s: float
     released_bytes: int
     calls: int
+    worst_s: float
+    """The longest of them."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,8 @@ class Watcher:
         monitoring.register_callback(self._tool, events.PY_UNWIND, core.ghosts_on_unwind)
         monitoring.register_callback(self._tool, events.INSTRUCTION, core.ghosts_on_instruction)
         monitoring.set_events(self._tool, events.PY_RETURN | events.PY_UNWIND | events.INSTRUCTION)
+        if not self._exact:
+            core.ghosts_watchdog_start()
         self._stop.acquire()
         # Not a threading.Thread: the program shall not see it.
         _thread.start_new_thread(self._open_windows, (monitoring,))
@@ -115,8 +125,7 @@ class Watcher:
             if time.process_time() - opened < WINDOW_S:
                 continue
             opened = time.process_time()
-            core.ghosts_next_window()
-            monitoring.restart_events()
+            core.ghosts_next_window(monitoring.restart_events)
         self._stop.release()
 
     def stop(self) -> list[Ghost]:
@@ -127,6 +136,7 @@ class Watcher:
             core.ghosts_detach()
         else:
             self._stop.release()
+            core.ghosts_watchdog_stop()
             monitoring.set_events(self._tool, 0)
             for event in ("PY_RETURN", "PY_UNWIND", "INSTRUCTION"):
                 monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
@@ -139,14 +149,18 @@ def _is_the_programs(code: CodeType) -> bool:
     return not code.co_filename.startswith((OWN_FOLDER, "<frozen importlib"))
 
 
-def _is_noise(code: CodeType, calls: int, torn: int, teardown_ns: int, released_bytes: int) -> bool:
+def _is_noise(code: CodeType, calls: int, torn: int, teardown_ns: int, worst_ns: int, released_bytes: int) -> bool:
     """Other than a ghost's: hardly ever, short, and nothing released. Interrupts and a busy host look like that."""
     return torn * 1000 < calls and teardown_ns < torn * NOISE_NS and released_bytes < 1 << 20
 
 
-def _ghost(code: CodeType, calls: int, torn: int, teardown_ns: int, released_bytes: int) -> Ghost:
-    name = code.co_qualname
-    return Ghost(name, code.co_filename, code.co_firstlineno, teardown_ns * 1e-9, released_bytes, calls)
+def _ghost(code: CodeType, calls: int, torn: int, teardown_ns: int, worst_ns: int, released_bytes: int) -> Ghost:
+    place = code.co_qualname, code.co_filename, code.co_firstlineno
+    return Ghost(*place, teardown_ns * 1e-9, released_bytes, calls, worst_ns * 1e-9)
+
+
+def _is_long(ghost: Ghost) -> bool:
+    return ghost.worst_s >= (LONG_S if ghost.released_bytes < LARGE_BYTES else LONG_S / 4)
 
 
 def calibrate() -> None:
@@ -220,7 +234,7 @@ def find_ghosts(
         data = json.loads(results.read_text(encoding="utf-8"))
     ghosts = [Ghost(**g) for g in data["ghosts"]]
     least = max(LEAST_S, LEAST_SHARE * data["wall_s"])
-    found = [g for g in ghosts if g.teardown_s >= max(least, g.calls * LEAST_CALL_S)]
+    found = [g for g in ghosts if g.teardown_s >= max(least, g.calls * LEAST_CALL_S) or _is_long(g)]
     return Found(found, status, data["wall_s"], data["slowdown"])
 
 

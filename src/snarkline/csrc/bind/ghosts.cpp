@@ -10,6 +10,7 @@
 #include "../host/span.h"
 #include "bind.h"
 #include "ghost_events.h"
+#include "ghosts_watchdog.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -120,7 +121,7 @@ void set_up(nb::object disable, nb::list calls, int pop_except, bool samples) {
 
 void forget() {
   for (auto& [code, account] : watch().accounts) {
-    account->calls = account->torn = account->teardown_ns = account->released_bytes = 0;
+    account->calls = account->torn = account->teardown_ns = account->worst_ns = account->released_bytes = 0;
   }
 }
 
@@ -129,7 +130,7 @@ nb::list results() {
   for (const auto& [code, account] : watch().accounts)
     if (account->teardown_ns > 0)
       rows.append(nb::make_tuple(nb::borrow(code), account->calls, account->torn, account->teardown_ns,
-                                 account->released_bytes));
+                                 account->worst_ns, account->released_bytes));
   return rows;
 }
 
@@ -193,14 +194,21 @@ bool ghost_instruction(GhostAccount* account, std::size_t offset, int depth, con
 
 void bind_ghosts(nb::module_& m) {
   m.def("ghosts_set_up", set_up, "disable"_a.none(), "calls"_a, "pop_except"_a, "samples"_a);
-  m.def("ghosts_next_window", [] {
-    watch().state.window++;
-    watch().state.events = 0;
-  });
+  m.def(
+      "ghosts_next_window",
+      [](nb::object restart_events) {
+        // Under one hold of the GIL: a return that is watched needs its caller's instructions.
+        watch().state.window++;
+        watch().state.events = 0;
+        restart_events();
+      },
+      "restart_events"_a);
   m.def("ghosts_set_slack", [](std::ptrdiff_t bytes) { watch().state.stack_slack = bytes; }, "bytes"_a);
   m.def("ghosts_last_distance", [] { return ghost_thread().last_distance(); });
   m.def("ghosts_results", results);
   m.def("ghosts_forget", forget);
+  m.def("ghosts_watchdog_start", ghost_watchdog_start);
+  m.def("ghosts_watchdog_stop", ghost_watchdog_stop);
   m.def("release_shim_loaded", release_shim_loaded);
   m.def("release_events", release_rows, "since_ns"_a);
   add_ghost_listeners(m.ptr());

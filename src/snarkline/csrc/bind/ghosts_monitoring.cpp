@@ -1,6 +1,7 @@
 // Callbacks of sys.monitoring for `snarkline ghosts`, Python 3.12 and later. Written against the C API: they run at
 // every call of the watched program.
 #include "ghost_events.h"
+#include "ghosts_watchdog.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
 
@@ -16,9 +17,18 @@ int python_depth() {
 
 // (code, offset, value)
 PyObject* on_return(PyObject*, PyObject* const* args, Py_ssize_t) {
-  const bool quiet =
-      ghost_thread().returned(ghost_account(args[0]), python_depth(), __builtin_frame_address(0), ghost_state());
-  return Py_NewRef(quiet ? ghost_disable() : Py_None);
+  GhostThread& thread = ghost_thread();
+  GhostAccount* account = ghost_account(args[0]);
+  const bool guarded = ghost_watchdog_runs();
+  if (guarded && thread.passes(account, ghost_state())) {
+    const GhostStand stand = ghost_stand(thread);
+    if (stand.caller) {
+      thread.passed(account, python_depth(), stand, ghost_state());
+      Py_RETURN_NONE;
+    }
+  }
+  const bool quiet = thread.returned(account, python_depth(), __builtin_frame_address(0), ghost_state());
+  return Py_NewRef(quiet && !guarded ? ghost_disable() : Py_None);
 }
 
 // (code, offset, exception); cannot be disabled

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "../preload/release.h"
 #include "span.h"
@@ -58,6 +59,33 @@ bool Ticks::trusted() {
   return n > 0 && (std::strcmp(text, "tsc\n") == 0 || std::strcmp(text, "arch_sys_counter\n") == 0);
 }
 
+namespace {
+
+struct Registry {
+  std::mutex lock;
+  std::vector<GhostThread*> threads;
+};
+Registry& registry() {
+  static Registry& instance = *new Registry;  // outlives the last thread
+  return instance;
+}
+
+}  // namespace
+
+GhostThread::GhostThread() : thread(static_cast<std::int32_t>(gettid())) {
+  std::lock_guard guard(registry().lock);
+  registry().threads.push_back(this);
+}
+GhostThread::~GhostThread() {
+  std::lock_guard guard(registry().lock);
+  std::erase(registry().threads, this);
+}
+
+void for_ghost_threads(const std::function<void(GhostThread&)>& f) {
+  std::lock_guard guard(registry().lock);
+  for (GhostThread* thread : registry().threads) f(*thread);
+}
+
 // Every event asks for this: a plain pointer in static thread storage is found without a call.
 GhostThread& ghost_thread() {
   static thread_local GhostThread* found __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -74,7 +102,14 @@ void GhostThread::refresh(std::int64_t ticks) {
   usage_.run_delay_ns = std::max<std::int64_t>(0, thread_run_delay_ns());
 }
 
+void GhostThread::passed(GhostAccount* account, int depth, const GhostStand& stand, const GhostState& state) {
+  account->calls++;
+  charge_native(account);
+  post(depth).take(account, stand, state.ticks.now());
+}
+
 bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, GhostState& state) {
+  post(depth).leave();
   std::int64_t ticks = state.ticks.now();
   state.events++;
   while (!pending_.empty() && pending_.back().depth > depth) {
@@ -89,12 +124,16 @@ bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, 
     account->window = state.window;
     account->quiet = 0;
   }
+  // Its callers' instructions may be unwatched as well: nothing would end what is pending.
+  if (account->passing == state.window + 1) return true;
   if (ticks - usage_.ticks > state.age_ticks) {
     refresh(ticks);
     ticks = state.ticks.now();
   }
   pending_.push_back({account, ticks, depth, stack});
-  return account->quiet >= ghost_quiet_returns && state.busy();
+  if (account->quiet < ghost_quiet_returns || !state.busy()) return false;
+  account->passing = state.window + 1;
+  return true;
 }
 
 bool GhostThread::goes_on(GhostAccount* account, int depth, const void* stack, std::uint8_t place, GhostState& state) {
@@ -146,17 +185,13 @@ void GhostThread::charge(GhostAccount* account, std::int64_t from, std::int64_t 
   }
   if (wall < ghost_floor_ns || (needs_evidence && released < evidence_bytes)) return;
   account->quiet = 0;
-  account->torn++;
-  account->teardown_ns += wall;
-  account->released_bytes += released;
+  account->add_teardown(wall, released);
 }
 
 void GhostThread::charge_native(GhostAccount* account) {
   const snl_release_tally* tally = own_tally();
   if (!tally || tally->ns == usage_.shim_ns) return;
-  account->torn++;
-  account->teardown_ns += tally->ns - usage_.shim_ns;
-  account->released_bytes += tally->bytes - usage_.shim_bytes;
+  account->add_teardown(tally->ns - usage_.shim_ns, tally->bytes - usage_.shim_bytes);
   usage_.shim_ns = tally->ns;
   usage_.shim_bytes = tally->bytes;
 }

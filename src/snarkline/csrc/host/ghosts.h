@@ -7,8 +7,12 @@
 // return through a C function that was called (map, say) to Python code counts only if memory was released meanwhile.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 #include "ticks.h"
@@ -20,12 +24,20 @@ struct GhostAccount {
   void* code = nullptr;
   std::int64_t calls = 0;  // returns that were watched
   std::int64_t torn = 0;   // of them, with teardown
-  std::int64_t teardown_ns = 0, released_bytes = 0;
+  std::int64_t teardown_ns = 0, worst_ns = 0, released_bytes = 0;
   // Generators and constructors are called by C code that does next to nothing afterwards.
   bool trusts_c = false;
   bool destructor = false;              // __del__
   std::uint32_t quiet = 0, window = 0;  // returns without teardown in this window
+  std::uint32_t passing = 0;            // number of the window in which they need not be watched, plus one
   std::vector<std::uint8_t> places;     // of its instructions, by half their offset
+
+  void add_teardown(std::int64_t ns, std::int64_t released) {
+    torn++;
+    teardown_ns += ns;
+    worst_ns = std::max(worst_ns, ns);
+    released_bytes += released;
+  }
 };
 
 // Where an instruction stands. After a call: how often that call went to C code alone, up to place_c_calls.
@@ -57,8 +69,60 @@ struct GhostState {
   bool busy() const { return samples && events >= ghost_window_events; }
 };
 
+// Where a thread stood when a function returned that is not watched for now: `frame` was its frame, `caller` its
+// caller's, and `place` the caller's instruction. While the caller still stands there and calls nothing, the function's
+// teardown goes on. Addresses that only the interpreter's thread may follow.
+struct GhostStand {
+  const void *frame = nullptr, *caller = nullptr, *place = nullptr;
+};
+
+// The last stand of a thread at some depth, for the watchdog to see.
+class GhostPost {
+ public:
+  void leave() { account_.store(nullptr, std::memory_order_relaxed); }
+  void take(GhostAccount* account, const GhostStand& stand, std::int64_t ticks) {
+    account_.store(nullptr, std::memory_order_relaxed);
+    frame_.store(stand.frame, std::memory_order_relaxed);
+    caller_.store(stand.caller, std::memory_order_relaxed);
+    place_.store(stand.place, std::memory_order_relaxed);
+    ticks_.store(ticks, std::memory_order_relaxed);
+    account_.store(account, std::memory_order_release);
+  }
+
+  // Torn values are told by `ticks`: the watchdog only acts on what has stood for milliseconds.
+  GhostAccount* look(GhostStand& stand, std::int64_t& ticks) const {
+    GhostAccount* account = account_.load(std::memory_order_acquire);
+    stand = {frame_.load(std::memory_order_relaxed), caller_.load(std::memory_order_relaxed),
+             place_.load(std::memory_order_relaxed)};
+    ticks = ticks_.load(std::memory_order_relaxed);
+    return account;
+  }
+
+ private:
+  std::atomic<GhostAccount*> account_{nullptr};
+  std::atomic<const void*> frame_{nullptr}, caller_{nullptr}, place_{nullptr};
+  std::atomic<std::int64_t> ticks_{0};
+};
+
 class GhostThread {
  public:
+  GhostThread();
+  ~GhostThread();
+  GhostThread(const GhostThread&) = delete;
+
+  // Whether the returns of `account` need not be watched for now, and nothing is pending that they could end.
+  bool passes(const GhostAccount* account, const GhostState& state) const {
+    return account->passing == state.window + 1 && idle();
+  }
+  // Such a return.
+  void passed(GhostAccount* account, int depth, const GhostStand& stand, const GhostState& state);
+
+  // Of returns at some depth: calls that a destructor makes leave the one before it alone.
+  GhostPost& post(int depth) { return posts[static_cast<unsigned>(depth) % std::size(posts)]; }
+  GhostPost posts[8];
+  std::atomic<const void*> interpreter{nullptr};  // its PyThreadState
+  const std::int32_t thread;                      // gettid()
+
   // A call has returned and its locals still live. True: the function may go unwatched until the next window.
   bool returned(GhostAccount* account, int depth, const void* stack, GhostState& state);
 
@@ -104,6 +168,9 @@ class GhostThread {
 };
 
 GhostThread& ghost_thread();  // of the calling thread
+
+// f(thread) for all; none of them ends meanwhile.
+void for_ghost_threads(const std::function<void(GhostThread&)>& f);
 
 // The release shim (csrc/preload), if the process was started with it.
 struct ReleaseEvent {
