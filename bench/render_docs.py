@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import release_figures
+
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "docs" / "data"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -102,49 +104,6 @@ def profile() -> str:
     return text + machine(results) if results else "Not recorded.\n"
 
 
-def release_policies() -> str:
-    """Every policy on every side, and the control."""
-    rows, results = [], [r for r in load("release") if "fits" not in r]
-    for row in (row for result in results for row in result["rows"]):
-        stalls = [
-            f"{row[f'stall_{name}_p999_s'] * 1e3:.2f} / {row[f'stall_{name}_max_s'] * 1e3:.2f}"
-            for name in ("map", "python")
-        ]
-        rows.append(
-            [
-                row["policy"] + (", wiped" if row["secret"] else ""),
-                row["side"],
-                f"{row['inner_s']:.2f}",
-                f"{row['teardown_s'] * 1e3:.2f}",
-                f"{(row['wrapper_s'] - row['inner_s']) / row['inner_s']:.2%}",
-                f"{row['reclaimed_s'] * 1e3:.1f}",
-                *stalls,
-            ]
-        )
-    header = ["policy", "side", "inner s", "teardown ms", "wrapper beyond inner", "given back ms"]
-    return table([*header, "mapping stall ms", "Python stall ms"], rows) + release_machine(results)
-
-
-def release_sweep() -> str:
-    """Teardown against bytes: the fitted lines."""
-    results = [r for r in load("release") if "fits" in r]
-    rows = [
-        [f["policy"], f["pages"], f"{f['slope_s_per_gib'] * 1e3:.2f}", f"{f['r_squared']:.2f}"]
-        for result in results
-        for f in result["fits"]
-    ]
-    return table(["policy", "pages", "ms a GiB", "R²"], rows) + release_machine(results)
-
-
-def release_machine(results: list[dict[str, Any]]) -> str:
-    lines = [
-        f"`snarkline bench release {' '.join(r['options'])}`, load average {r['load_average']} on {r['cores']} cores, "
-        f"at niceness {r['niceness']}."
-        for r in results
-    ]
-    return machine(results) + "".join(f"\n{line}\n" for line in lines)
-
-
 def startup() -> str:
     """What starting costs, and how far over their floors the two bounded cases are."""
     results, rows, lines = load("startup"), [], []
@@ -168,9 +127,10 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "profile": profile,
     "provers": provers,
     "startup": startup,
-    "release-policies": release_policies,
-    "release-sweep": release_sweep,
+    **release_figures.SECTIONS,
 }
+
+PICTURES: dict[Path, Callable[[], str]] = {ROOT / "docs" / "teardown.svg": release_figures.picture}
 
 
 def render(text: str) -> str:
@@ -181,17 +141,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
+    texts = {page: render(page.read_text()) for page in PAGES if page.exists()}
+    texts |= {path: draw() for path, draw in PICTURES.items()}
     stale = []
-    for page in PAGES:
-        if not page.exists():
+    for path, text in texts.items():
+        if path.exists() and path.read_text() == text:
             continue
-        text = page.read_text()
-        rendered = render(text)
-        if rendered == text:
-            continue
-        stale.append(page.relative_to(ROOT))
+        stale.append(path.relative_to(ROOT))
         if not check:
-            page.write_text(rendered)
+            path.write_text(text)
     for page in stale:
         print(f"{'stale' if check else 'written'}: {page}")
     sys.exit(1 if check and stale else 0)

@@ -88,7 +88,7 @@ class JobSum {
     parallel_ranges(exec_, finite_.size(), 64, [&](usize begin, usize end) {
       for (usize i = begin; i < end; i++) {
         for (usize j = 64 * i; j < std::min(n, 64 * i + 64); j++) {
-          const bool infinity = reinterpret_cast<const Affine<G>*>(R::row(points_, (Entry)j))->is_infinity();
+          const bool infinity = load_affine<G>(points_, j).is_infinity();
           finite_[i] |= u64{!infinity} << (j % 64);
           if (infinity) all = false;
         }
