@@ -31,7 +31,7 @@ def test_slices_give_the_same_proof(curve: Curve, points_at_once: int, monkeypat
     key, witness = development_key("17 constraints", curve), LADDER.witness(curve)
     with Prover(key, threads=1) as prover:
         whole = prover.prove(witness, blinding_for_tests=(5, 6))
-        monkeypatch.setattr(prover, "_points_at_once", lambda: points_at_once)
+        monkeypatch.setattr(prover, "_points_at_once", lambda _: points_at_once)
         assert prover.prove(witness, blinding_for_tests=(5, 6)) == whole
 
 
