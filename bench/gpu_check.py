@@ -403,11 +403,13 @@ class Check:
 
     def proofs(self) -> None:
         import snarkline
+        from snarkline.formats.circom import proof_to_json, public_to_json
         from snarkline.groth16 import prover as prover_module
 
         choose = {"cuda": self.gpu, "cpu": self.cpu}
         prover_module.open_backend = lambda name, threads, arena, **_: choose[name]
         table = self.report["proofs"] = {}
+        written = self.report["written"] = {}  # for snarkjs
         for folder in sorted(Path(self.arguments.fixtures).iterdir()):
             keys, witnesses = sorted(folder.glob("*.zkey")), sorted(folder.glob("*.wtns"))
             if not keys or not witnesses:
@@ -421,6 +423,40 @@ class Check:
             self.expect(f"proof {folder.name} 2^{key.domain.log_size}", proofs["cpu"] == proofs["cuda"])
             table[folder.name] = milliseconds
             self.say(f"proof {folder.name}: {milliseconds}")
+            if folder.name.startswith("merkle20"):
+                prover = prover_module.Prover(key, backend="cuda", threads=16)
+                same = all(
+                    prover.prove(witness, blinding_for_tests=(11, 13)) == proofs["cpu"]
+                    for _ in range(self.arguments.repeat)
+                )
+                self.expect(f"{self.arguments.repeat} proofs of {folder.name} are the CPU's", same)
+            prover = prover_module.Prover(key, backend="cuda", threads=16)
+            proof = prover.prove(witness)
+            written[folder.name] = {"proof": proof_to_json(proof), "public": public_to_json(proof.public)}
+
+    def small(self) -> None:
+        """Every kernel on sizes that compute-sanitizer can follow."""
+        import snarkline.backend.cuda.msm as msm_module
+
+        msm_module.MIN_ADDITIONS = 20
+        for curve in CURVES.values():
+            for log_n in (3, 9, 12):
+                self.check_ntt(curve, log_n)
+            for group in Group:
+                for kind in ("random", "bits"):
+                    n, r = 1500, curve.r
+                    values = [pow(i + 2, 300, r) if kind == "random" or i % 10 == 0 else i % 2 for i in range(n)]
+                    scalars = FrVector.from_ints(curve, values)
+                    points = self.cpu.fixed_base(
+                        Point.generator(curve, group), FrVector.from_ints(curve, [i % 700 for i in range(n)])
+                    )
+                    same = self.gpu.msm([points], scalars) == self.cpu.msm([points], scalars)
+                    self.expect(f"small msm {curve.name} {group.name} {kind}", same)
+                base, scalars = Point.generator(curve, group), FrVector.from_ints(curve, range(1030))
+                same = np.array_equal(
+                    self.gpu.fixed_base(base, scalars).limbs, self.cpu.fixed_base(base, scalars).limbs
+                )
+                self.expect(f"small multiples {curve.name} {group.name}", same)
 
 
 def main() -> None:
@@ -438,6 +474,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=240)
     parser.add_argument("--cache", default="/tmp/snarkline-kernels")
     parser.add_argument("--fixtures", default="fixtures")
+    parser.add_argument("--repeat", type=int, default=100, help="proofs of one key with fixed blinding")
     arguments = parser.parse_args()
     if arguments.replace:
         import snarkline.backend.cuda.module as module

@@ -7,6 +7,7 @@ digits, the sort and the lists of additions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,19 +21,28 @@ from snarkline.curves.pairing import fold_windows
 from snarkline.curves.point import Point
 from snarkline.trace import device_span
 
-SORT_TILE = SCAN_TILE = 4096
+SORT_TILE, SORT_THREADS, SORT_SHARED = 8192, 512, 2 * 4 * 8192 + 2 * 4 * 256 + 2 * 16 * 256
+SCAN_TILE = 4096
 MAX_ROUNDS = 27
 MIN_ADDITIONS = 200_000
-"""A round of fewer additions takes longer than they do in XYZZ coordinates: its one inversion is 0.16 ms."""
+"""A round of fewer additions in G1 over 381 bits takes longer than they do in XYZZ coordinates: its one inversion is
+0.3 ms whatever the number. Divided by the weight of the additions (`weight_of`)."""
 HEAVY = 16
-"""More points than these left in one bucket are summed by whole blocks, in slices."""
+"""More points than these left in one bucket, and than 4 times the mean, are summed by whole blocks, in slices."""
 SLICE = 512
+QUAD_ADDITIONS = 512
+"""Up to so many additions a multiprocessor are done by four threads each."""
 NARROW_BITS = 32
 
 
 def log_chunk_of(n_buckets: int) -> int:
     """Buckets that one thread adds by running sums: many where there are threads enough, two where latency counts."""
     return max(1, min(4, n_buckets.bit_length() - 17))
+
+
+def weight_of(curve: Curve, groups: Sequence[Group]) -> float:
+    """What an addition costs in the mean of the tables, in additions in G1 over 381 bits."""
+    return sum((4 if group is Group.G2 else 1) * (curve.fp_limbs / 6) ** 2 for group in groups) / len(groups)
 
 
 @dataclass(frozen=True)
@@ -46,12 +56,13 @@ class Buckets:
     start: Array
     end: Array
     additions: list[int]
+    weight: float
 
     @property
     def rounds(self) -> int:
         """How many rounds pay."""
         rounds = 1
-        while rounds + 1 < MAX_ROUNDS and self.additions[rounds + 1] >= MIN_ADDITIONS:
+        while rounds + 1 < MAX_ROUNDS and self.weight * self.additions[rounds + 1] >= MIN_ADDITIONS:
             rounds += 1
         return rounds
 
@@ -61,6 +72,39 @@ class Buckets:
         return self.n_entries - sum(self.additions[1 : self.rounds + 1])
 
 
+@dataclass(frozen=True)
+class _WindowArrays:
+    """What kernels read about windows: start, bits and first bucket; halves; the chunks each ends as (`_reduce`)."""
+
+    table: Array
+    halves: Array
+    chunks: Array
+
+
+@dataclass(frozen=True)
+class PendingSums:
+    """Sums that the device is making, window by window. `windows` is None where no scalar differs from 0."""
+
+    device: Device
+    curve: Curve
+    groups: Sequence[Group]
+    windows: Windows | None
+    totals: Sequence[Array]
+
+    def finish(self) -> list[Point]:
+        """Wait for the device, then do the chains of doublings from window to window, each table in its own thread."""
+        if self.windows is None:
+            return [Point.infinity(self.curve, group) for group in self.groups]
+        totals, starts = [self.device.download(t) for t in self.totals], self.windows.starts
+        if len(totals) == 1:
+            return [fold_windows(self.curve, self.groups[0], totals[0], starts)]
+        with ThreadPoolExecutor(len(totals)) as pool:
+            folds = [
+                pool.submit(fold_windows, self.curve, g, t, starts) for g, t in zip(self.groups, totals, strict=True)
+            ]
+            return [fold.result() for fold in folds]
+
+
 class Msm:
     """Multi-scalar multiplication of one curve on one device."""
 
@@ -68,23 +112,26 @@ class Msm:
         self._device, self._curve = device, curve
         self._digits = Module("digits", curve.name)
         self._inverse = Module("inverse", curve.name)
-        self._window_arrays: dict[Windows, tuple[Array, Array]] = {}
+        self._rounds = {group: Module("rounds", curve.name, group.value) for group in Group}
+        self._buckets = {group: Module("buckets", curve.name, group.value) for group in Group}
+        self._window_arrays: dict[Windows, _WindowArrays] = {}
 
     def run(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> list[Point]:
         """sum scalars[i] * table[i] for every (group, points on the device); all have len(scalars) points."""
-        clock = self._device.clock
+        return self.start(tables, scalars, montgomery).finish()
+
+    def start(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> PendingSums:
+        """Queue everything that the device does for `run`. What is left to the host can overlap the next one."""
+        clock, groups = self._device.clock, [group for group, _ in tables]
         with device_span(clock, "msm.sort", items=len(scalars)):
-            buckets = self._sort(scalars, montgomery)
+            buckets = self._sort(scalars, montgomery, weight_of(self._curve, groups))
         if buckets is None:
-            return [Point.infinity(self._curve, group) for group, _ in tables]
+            return PendingSums(self._device, self._curve, groups, None, [])
         with device_span(clock, "msm.rounds", items=sum(buckets.additions[1 : buckets.rounds + 1])):
             sums = self._add_in_rounds(buckets, tables)
         with device_span(clock, "msm.reduce", items=buckets.windows.n_buckets):
-            windows = [self._reduce(buckets, group, s) for (group, _), s in zip(tables, sums, strict=True)]
-        return [
-            fold_windows(self._curve, group, self._device.download(w), buckets.windows.starts)
-            for (group, _), w in zip(tables, windows, strict=True)
-        ]
+            totals = [self._reduce(buckets, group, s) for group, s in zip(groups, sums, strict=True)]
+        return PendingSums(self._device, self._curve, groups, buckets.windows, totals)
 
     def bytes_needed(self, n: int, groups: Sequence[Group]) -> int:
         """An upper bound for the memory that `run` takes at a time for n scalars of full width."""
@@ -97,38 +144,44 @@ class Msm:
 
     # ---- digits and buckets ----
 
-    def _sort(self, scalars: Array, montgomery: bool) -> Buckets | None:
+    def _sort(self, scalars: Array, montgomery: bool, weight: float) -> Buckets | None:
         n = len(scalars)
+        counters = self._device.zeros(MAX_ROUNDS + 3, "u4")
+        n_wide, n_entries, totals = counters[0:1], counters[1:2], counters[2:]
         # Vectors in Montgomery form are polynomials, which have no short coefficients to speak of.
-        wide = n if montgomery else self._count_wide(scalars)
+        wide = n if montgomery else self._count_wide(scalars, n_wide)
         windows = make_windows(self._curve, best_count(self._curve, wide))
         bound = wide * len(windows.bits) + (n - wide) * windows.covering(NARROW_BITS)
-        keys, values, count = self._u32(bound), self._u32(bound), self._device.zeros(1, "u4")
-        table, halves = self._arrays(windows)
-        self._launch("make_entries", n, scalars, n, montgomery, table, len(windows.bits), halves, keys, values, count)
-        n_entries = int(self._device.download(count)[0])
-        if n_entries == 0:
+        keys, values, arrays = self._u32(bound), self._u32(bound), self._arrays(windows)
+        self._launch(
+            "make_entries", n,
+            scalars, n, montgomery, arrays.table, len(windows.bits), arrays.halves, keys, values, n_entries,
+        )  # fmt: skip
+        found = int(self._device.download(n_entries)[0])
+        if found == 0:
             return None
-        keys, values = self._radix_sort(keys, values, n_entries, (windows.n_buckets - 1).bit_length())
-        start, end = (self._device.zeros(windows.n_buckets, "u4") for _ in range(2))
-        self._launch("find_buckets", n_entries, keys, n_entries, start, end)
-        totals = self._device.zeros(MAX_ROUNDS + 1, "u4")
+        keys, values = self._radix_sort(keys, values, found, (windows.n_buckets - 1).bit_length())
+        ends = self._device.zeros(2 * windows.n_buckets, "u4")
+        start, end = ends[: windows.n_buckets], ends[windows.n_buckets :]
+        self._launch("find_buckets", found, keys, found, start, end)
         grid = min(blocks(windows.n_buckets, 256), 4 * self._device.multiprocessors)
         self._device.launch(self._digits, "count_additions", grid, 256, start, end, windows.n_buckets, totals)
         additions = [int(x) for x in self._device.download(totals)]
-        return Buckets(windows, keys, values, n_entries, start, end, additions)
+        return Buckets(windows, keys, values, found, start, end, additions, weight)
 
-    def _count_wide(self, scalars: Array) -> int:
-        count = self._device.zeros(1, "u4")
+    def _count_wide(self, scalars: Array, count: Array) -> int:
         grid = min(blocks(len(scalars), 256), 8 * self._device.multiprocessors)
         self._device.launch(self._digits, "count_wide", grid, 256, scalars, len(scalars), False, count)
         return int(self._device.download(count)[0])
 
-    def _arrays(self, windows: Windows) -> tuple[Array, Array]:
+    def _arrays(self, windows: Windows) -> _WindowArrays:
         if windows not in self._window_arrays:
             rows = [(s, b, base, 0) for s, b, base in zip(windows.starts, windows.bits, windows.bases, strict=False)]
-            arrays = (np.array(rows, np.uint32), np.array(windows.halves, np.uint32))
-            self._window_arrays[windows] = (self._device.upload(arrays[0]), self._device.upload(arrays[1]))
+            counts = [1 << (bits - min(windows.bits)) for bits in windows.bits]
+            chunks = [(sum(counts[:i]), count) for i, count in enumerate(counts)]
+            self._window_arrays[windows] = _WindowArrays(
+                *(self._device.upload(np.array(a, np.uint32)) for a in (rows, windows.halves, chunks))
+            )
         return self._window_arrays[windows]
 
     def _radix_sort(self, keys: Array, values: Array, n: int, key_bits: int) -> tuple[Array, Array]:
@@ -136,102 +189,108 @@ class Msm:
         bits = -(-key_bits // n_passes)
         tiles = blocks(n, SORT_TILE)
         other_keys, other_values, counts = self._u32(n), self._u32(n), self._u32(tiles << bits)
+        tile_sums = self._u32(blocks(tiles << bits, SCAN_TILE))
         for shift in range(0, bits * n_passes, bits):
-            self._device.launch(self._digits, "sort_count", tiles, 256, keys, n, shift, bits, counts)
-            self._prefix_sum(tiles << bits, counts, "sum_tiles", "scan_tiles", counts)
+            self._device.launch(self._digits, "sort_count", tiles, SORT_THREADS, keys, n, shift, bits, counts)
+            self._prefix_sum(tiles << bits, counts, tile_sums, "sum_tiles", "scan_tiles", counts)
             self._device.launch(
-                self._digits, "sort_scatter", tiles, 256,
-                keys, values, n, shift, bits, counts, other_keys, other_values,
+                self._digits, "sort_scatter", tiles, SORT_THREADS,
+                keys, values, n, shift, bits, counts, other_keys, other_values, shared=SORT_SHARED,
             )  # fmt: skip
             keys, values, other_keys, other_values = other_keys, other_values, keys, values
         return keys, values
 
-    def _prefix_sum(self, n: int, out: Array, sum_kernel: str, scan_kernel: str, *source: object) -> None:
+    def _prefix_sum(
+        self, n: int, out: Array, tile_sums: Array, sum_kernel: str, scan_kernel: str, *source: object
+    ) -> None:
         tiles = blocks(n, SCAN_TILE)
-        sums = self._u32(tiles)
-        self._device.launch(self._digits, sum_kernel, tiles, 256, *source, n, sums)
-        self._device.launch(self._digits, "scan_sums", 1, 256, sums, tiles)
-        self._device.launch(self._digits, scan_kernel, tiles, 256, *source, n, sums, out)
+        self._device.launch(self._digits, sum_kernel, tiles, 256, *source, n, tile_sums)
+        self._device.launch(self._digits, "scan_sums", 1, 256, tile_sums, tiles)
+        self._device.launch(self._digits, scan_kernel, tiles, 256, *source, n, tile_sums, out)
 
     # ---- rounds ----
 
     def _add_in_rounds(self, b: Buckets, tables: Sequence[tuple[Group, Array]]) -> list[Array]:
-        n_sums = (b.n_entries + b.windows.n_buckets) // 2 + 2
+        n_buckets, n = b.windows.n_buckets, b.additions[1]
+        n_sums = (b.n_entries + n_buckets) // 2 + 2
         sums = [self._device.empty((n_sums, self._curve.point_limbs(group)), "u8") for group, _ in tables]
-        offsets, next_offsets = self._u32(b.windows.n_buckets), self._u32(b.windows.n_buckets)
-        n = b.additions[1]
+        offsets, tile_sums = self._u32(n_buckets), self._u32(blocks(n_buckets, SCAN_TILE))
         first_list, list_buckets = self._u32(2 * n), self._u32(n)
-        self._offsets(b, 1, offsets)
+        self._offsets(b, 1, offsets, tile_sums)
         self._launch(
             "list_first_round", b.n_entries, b.keys, b.n_entries, b.start, b.end, offsets, first_list, list_buckets
         )
         work = _RoundMemory(self, b.additions[1 : b.rounds + 1])
         for (group, points), out in zip(tables, sums, strict=True):
-            module = Module("rounds", self._curve.name, group.value)
+            module = self._rounds[group]
             self._device.launch(
-                module, "copy_odd_entries", blocks(b.windows.n_buckets, 128), 128,
-                b.start, b.end, b.windows.n_buckets, b.values, points, out,
+                module, "copy_odd_entries", blocks(n_buckets, 128), 128,
+                b.start, b.end, n_buckets, b.values, points, out,
             )  # fmt: skip
             work.run(module, "first", n, first_list, b.values, points, out)
-        del first_list
+        if b.rounds > 1:
+            most = b.additions[2]
+            later_list, next_buckets, next_offsets = self._u32(most), self._u32(most), self._u32(n_buckets)
         for r in range(1, b.rounds):
             n_next = b.additions[r + 1]
-            later_list, next_buckets = self._u32(n_next), self._u32(n_next)
-            self._offsets(b, r + 1, next_offsets)
+            self._offsets(b, r + 1, next_offsets, tile_sums)
             self._launch(
                 "list_next_round", n,
                 list_buckets, offsets, n, b.start, b.end, next_offsets, r, later_list, next_buckets,
             )  # fmt: skip
             for (group, _), out in zip(tables, sums, strict=True):
-                work.run(
-                    Module("rounds", self._curve.name, group.value), "later", n_next, later_list, out, 1 << (r - 1)
-                )
-            offsets, next_offsets, list_buckets, n = next_offsets, offsets, next_buckets, n_next
+                work.run(self._rounds[group], "later", n_next, later_list, out, 1 << (r - 1))
+            offsets, next_offsets = next_offsets, offsets
+            list_buckets, next_buckets, n = next_buckets, list_buckets, n_next
         return sums
 
-    def _offsets(self, b: Buckets, r: int, out: Array) -> None:
-        self._prefix_sum(b.windows.n_buckets, out, "sum_additions", "scan_additions", b.start, b.end, r)
+    def _offsets(self, b: Buckets, r: int, out: Array, tile_sums: Array) -> None:
+        self._prefix_sum(b.windows.n_buckets, out, tile_sums, "sum_additions", "scan_additions", b.start, b.end, r)
 
     # ---- reduction ----
 
     def _reduce(self, b: Buckets, group: Group, sums: Array) -> Array:
         """The sums of the windows, on the device."""
-        module = Module("buckets", self._curve.name, group.value)
+        module = self._buckets[group]
         heavy, heavy_sums = self._sum_heavy(b, module, group, sums)
         log_window = min(b.windows.bits) - 1
         log_chunk = log_chunk_of(b.windows.n_buckets)
         n = b.windows.n_buckets >> log_chunk
-        chunks = self._sums(group, 2 * n)
+        chunks, out = self._sums(group, 2 * n), self._sums(group, 3 * n // 2)
         self._device.launch(
             module, "reduce_buckets", blocks(n, 128), 128,
             b.start, b.end, heavy, b.rounds, sums, heavy_sums, 1 << log_chunk, n, chunks,
         )  # fmt: skip
         for levels in range(1, log_window - log_chunk + 1):
             n //= 2
-            out = self._sums(group, (levels + 2) * n)
-            self._device.launch(module, "reduce_pairs", blocks((levels + 1) * n, 128), 128, chunks, levels, n, out)
-            chunks = out
-        counts = [1 << (bits - 1 - log_window) for bits in b.windows.bits]
-        ranges = [(sum(counts[:i]), count) for i, count in enumerate(counts)]
-        out = self._sums(group, len(ranges))
-        windows = self._device.upload(np.array(ranges, np.uint32))
+            additions = (levels + 1) * n
+            kernel, threads = "reduce_pairs", additions
+            if additions <= QUAD_ADDITIONS * self._device.multiprocessors:
+                kernel, threads = "reduce_pairs_by_quads", 4 * additions
+            self._device.launch(module, kernel, blocks(threads, 128), 128, chunks, levels, n, out)
+            chunks, out = out, chunks
+        n_windows = len(b.windows.bits)
+        totals = self._sums(group, n_windows)
         self._device.launch(
-            module, "finish_windows", len(ranges), 64, chunks, n, log_chunk, log_window, windows, out,
+            module, "finish_windows", n_windows, 128,
+            chunks, n, log_chunk, log_window, self._arrays(b.windows).chunks, totals,
             shared=32 * 8 * 2 * self._curve.point_limbs(group),
         )  # fmt: skip
-        return out
+        return totals
 
     def _sum_heavy(self, b: Buckets, module: Module, group: Group, sums: Array) -> tuple[Array, Array]:
-        n_buckets, max_heavy = b.windows.n_buckets, b.left // (HEAVY + 1) + 1
+        n_buckets = b.windows.n_buckets
+        limit = max(HEAVY, 4 * b.left // n_buckets)
+        max_heavy = b.left // (limit + 1) + 1
         max_slices = b.left // SLICE + max_heavy
         heavy, counts = self._u32(n_buckets), self._device.zeros(2, "u4")
         slices, heavy_buckets = self._u32(2 * max_slices), self._u32(2 * max_heavy)
         self._launch(
             "find_heavy", n_buckets,
-            b.start, b.end, n_buckets, b.rounds, HEAVY, SLICE, heavy, slices, heavy_buckets, counts,
+            b.start, b.end, n_buckets, b.rounds, limit, SLICE, heavy, slices, heavy_buckets, counts,
         )  # fmt: skip
         slice_sums, heavy_sums = self._sums(group, max_slices), self._sums(group, max_heavy)
-        shared = 32 * 8 * 2 * self._curve.point_limbs(group)
+        shared = 64 * 8 * 2 * self._curve.point_limbs(group)
         grid = 8 * self._device.multiprocessors
         self._device.launch(
             module, "sum_slices", min(grid, max_slices), 64,

@@ -22,12 +22,16 @@ LOG_TILE = 10
 
 
 def pass_sizes(log_n: int) -> list[int]:
-    """The logarithms of the rows of each pass, for log_n of 3 or more."""
+    """The logarithms of the rows of each pass, for log_n of 3 or more.
+
+    Of three passes, the first two have 2^6 or 2^9 rows, so that all their steps are of radix 8.
+    """
     if log_n <= LOG_SINGLE:
         return [log_n]
-    n_passes = -(-log_n // LOG_ROWS)
-    size, longer = divmod(log_n, n_passes)
-    return [size + 1] * longer + [size] * (n_passes - longer)
+    if log_n < 2 * LOG_ROWS:
+        return [(log_n + 1) // 2, log_n // 2]
+    first, second = next(pair for pair in ((6, 6), (9, 6), (9, 9)) if log_n - sum(pair) <= LOG_ROWS)
+    return [first, second, log_n - first - second]
 
 
 def reverse_bits(i: int, bits: int) -> int:

@@ -2,17 +2,13 @@
 // (rounds.cu). One entry is one non-zero digit: its key is the bucket, its value the index of the point and, in bit 31,
 // whether the point is to be negated. Zero digits make no entry, so witnesses of bits cost what their ones cost.
 #include "access.h"
+#include "sort.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
 
 using Fr = SNL_CURVE::Fr;
-constexpr int warp_size = 32;
-constexpr u32 all_lanes = ~0u;
-
-SNL_DEVICE u32 lane_id() { return threadIdx.x % warp_size; }
-SNL_DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
 
 // A window of digits: bits [start, start + bits) of the scalar; its buckets begin at `base`.
 struct Window {
@@ -111,115 +107,6 @@ make_entries(const Fr* scalars, u32 n, int montgomery, const Window* windows, in
     const u32 place = block_base + counts[w * digit_warps + warp] + __popc(mask & lanes_below());
     keys[place] = window.base + static_cast<u32>(d < 0 ? -d : d) - 1;
     values[place] = i | static_cast<u32>((d < 0) != negative) << 31;
-  }
-}
-
-// ---- radix sort by 8 bits or fewer at a time, least significant first; stable ----
-
-namespace {
-
-constexpr u32 sort_threads = 256, sort_warps = sort_threads / warp_size, sort_items = 16;
-constexpr u32 sort_tile = sort_threads * sort_items;
-constexpr u32 max_bins = 256;
-
-}  // namespace
-
-// counts[bin * tiles + tile] = how many keys of the tile have that digit
-SNL_KERNEL(256, 4) sort_count(const u32* keys, u32 n, int shift, int bits, u32* counts) {
-  __shared__ u32 bins[max_bins];
-  const u32 n_bins = 1u << bits, begin = blockIdx.x * sort_tile;
-  for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) bins[b] = 0;
-  __syncthreads();
-  u32 key[sort_items];
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    const u32 i = begin + k * sort_threads + threadIdx.x;
-    key[k] = i < n ? keys[i] : 0;
-  }
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    if (begin + k * sort_threads + threadIdx.x < n) atomicAdd(&bins[(key[k] >> shift) & (n_bins - 1)], 1u);
-  }
-  __syncthreads();
-  for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) counts[b * gridDim.x + blockIdx.x] = bins[b];
-}
-
-// Moves a tile to its places; `offsets` is the exclusive prefix sum of the counts. Within the tile the items are first
-// brought into order in shared memory, so that neighbouring threads write to neighbouring addresses.
-SNL_KERNEL(256, 3)
-sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, const u32* offsets, u32* keys_out,
-             u32* values_out) {
-  __shared__ u32 ranks[sort_warps * max_bins];
-  __shared__ u32 starts[max_bins], targets[max_bins];
-  __shared__ u32 tile_keys[sort_tile], tile_values[sort_tile];
-  const u32 n_bins = 1u << bits, mask_bits = n_bins - 1, warp = threadIdx.x / warp_size;
-  const u32 begin = blockIdx.x * sort_tile, first = begin + warp * (sort_items * warp_size) + lane_id();
-  for (u32 b = threadIdx.x; b < sort_warps * max_bins; b += sort_threads) ranks[b] = 0;
-  __syncthreads();
-
-  // All loads first: a barrier would hold each of them back until the one before has come.
-  const u32 target = threadIdx.x < n_bins ? offsets[threadIdx.x * gridDim.x + blockIdx.x] : 0;
-  u32 key[sort_items], rank[sort_items];
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    const u32 i = first + k * warp_size;
-    key[k] = i < n ? keys[i] : 0;
-  }
-  // Rank within the warp's items: how many before it have the same digit.
-  u32* mine = ranks + warp * max_bins;
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    const u32 i = first + k * warp_size;
-    const bool valid = i < n;
-    const u32 bin = (key[k] >> shift) & mask_bits;
-    u32 peers = __ballot_sync(all_lanes, valid);  // the lanes with the same digit, by its bits
-    SNL_UNROLL for (int b = 0; b < 8; b++) {
-      const u32 vote = __ballot_sync(all_lanes, (bin >> b) & 1);
-      peers &= ((bin >> b) & 1) != 0 ? vote : ~vote;
-    }
-    rank[k] = mine[bin] + __popc(peers & lanes_below());
-    __syncwarp();
-    if (valid && (peers & lanes_below()) == 0) mine[bin] += __popc(peers);
-    __syncwarp();
-  }
-  __syncthreads();
-  // Over the warps, then over the bins.
-  u32 total = 0;
-  if (threadIdx.x < n_bins) {
-    for (u32 w = 0; w < sort_warps; w++) {
-      const u32 c = ranks[w * max_bins + threadIdx.x];
-      ranks[w * max_bins + threadIdx.x] = total;
-      total += c;
-    }
-  }
-  starts[threadIdx.x] = total;
-  __syncthreads();
-  for (u32 d = 1; d < max_bins; d *= 2) {
-    const u32 before = threadIdx.x >= d ? starts[threadIdx.x - d] : 0;
-    __syncthreads();
-    starts[threadIdx.x] += before;
-    __syncthreads();
-  }
-  const u32 start = starts[threadIdx.x] - total;
-  __syncthreads();
-  starts[threadIdx.x] = start;
-  targets[threadIdx.x] = target - start;
-  __syncthreads();
-  u32 value[sort_items];
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    const u32 i = first + k * warp_size;
-    value[k] = i < n ? values[i] : 0;
-  }
-  SNL_UNROLL for (u32 k = 0; k < sort_items; k++) {
-    if (first + k * warp_size < n) {
-      const u32 bin = (key[k] >> shift) & mask_bits;
-      const u32 place = starts[bin] + mine[bin] + rank[k];
-      tile_keys[place] = key[k];
-      tile_values[place] = value[k];
-    }
-  }
-  __syncthreads();
-  const u32 size = n - begin < sort_tile ? n - begin : sort_tile;
-  for (u32 i = threadIdx.x; i < size; i += sort_threads) {
-    const u32 k = tile_keys[i], place = targets[(k >> shift) & mask_bits] + i;
-    keys_out[place] = k;
-    values_out[place] = tile_values[i];
   }
 }
 

@@ -26,7 +26,6 @@ SNL_DEVICE Fp2<Fp> inverse_from_norm(const Fp2<Fp>& d, const Fp& inverse_norm) {
 // Sums are long and rarely the whole of a kernel's work: called, not inlined.
 SNL_CALL void add_sum(Sum& a, const Sum& b) { a.add(b); }
 SNL_CALL void add_point(Sum& a, const AffinePoint& b) { a.add(b); }
-SNL_CALL void double_sum(Sum& a) { a = a.dbl(); }
 
 }  // namespace SNL_ISA
 }  // namespace snarkline

@@ -12,9 +12,13 @@ using Fp = SNL_CURVE::Fp;
 // values[t], values[t + groups], ... multiplied up: products[t] is their product, prefixes hold what came before each.
 SNL_DEVICE void multiply_up(const Pair* values, u32 n, u32 groups, Pair* prefixes, Pair* products, u32 t) {
   Fp product = load_planes<Fp>(values, n, t);
-  SNL_ROLLED for (u64 i = u64{t} + groups; i < n; i += groups) {
+  u64 i = u64{t} + groups;
+  Fp next = load_planes<Fp>(values, n, i < n ? i : t);  // one ahead: few threads run, so nothing else hides the wait
+  SNL_ROLLED for (; i < n; i += groups) {
+    const Fp value = next;
+    next = load_planes<Fp>(values, n, i + groups < n ? i + groups : t);
     store_planes(prefixes, n, i, product);
-    product = product * load_planes<Fp>(values, n, i);
+    product = product * value;
   }
   store_planes(products, groups, t, product);
 }
@@ -23,9 +27,12 @@ SNL_DEVICE void multiply_up(const Pair* values, u32 n, u32 groups, Pair* prefixe
 SNL_DEVICE void multiply_down(Pair* values, u32 n, u32 groups, const Pair* prefixes, const Pair* products, u32 t) {
   Fp inverse = load_planes<Fp>(products, groups, t);
   u64 i = t + static_cast<u64>((n - t - 1) / groups) * groups;
+  Fp next = load_planes<Fp>(values, n, i), next_prefix = load_planes<Fp>(prefixes, n, i);
   SNL_ROLLED for (; i > t; i -= groups) {
-    const Fp value = load_planes<Fp>(values, n, i);
-    store_planes(values, n, i, inverse * load_planes<Fp>(prefixes, n, i));
+    const Fp value = next, prefix = next_prefix;
+    next = load_planes<Fp>(values, n, i - groups);
+    next_prefix = load_planes<Fp>(prefixes, n, i - groups);
+    store_planes(values, n, i, inverse * prefix);
     inverse = inverse * value;
   }
   store_planes(values, n, t, inverse);

@@ -25,26 +25,33 @@ struct Operands {
 
 // The first round reads the table of points through the sorted values.
 struct FirstRound {
+  struct Places {
+    u32 first, second, sum;
+  };
   const uint2* list;
   const u32* values;
   const AffinePoint* points;
   AffinePoint* sums;
 
-  SNL_DEVICE Operands operator()(u64 a) const {
+  SNL_DEVICE Places places(u64 a) const {
     const uint2 item = list[a];
-    const u32 v1 = values[item.x], v2 = values[item.x + 1];
-    return Operands{points + (v1 & ~sign_bit), points + (v2 & ~sign_bit), (v1 & sign_bit) != 0, (v2 & sign_bit) != 0,
-                    sums + item.y};
+    return Places{values[item.x], values[item.x + 1], item.y};
+  }
+  SNL_DEVICE Operands operands(const Places& at) const {
+    return Operands{points + (at.first & ~sign_bit), points + (at.second & ~sign_bit), (at.first & sign_bit) != 0,
+                    (at.second & sign_bit) != 0, sums + at.sum};
   }
 };
 
 struct LaterRound {
+  using Places = u32;
   const u32* list;
   AffinePoint* sums;
   u32 stride;
 
-  SNL_DEVICE Operands operator()(u64 a) const {
-    AffinePoint* p = sums + list[a];
+  SNL_DEVICE Places places(u64 a) const { return list[a]; }
+  SNL_DEVICE Operands operands(const Places& at) const {
+    AffinePoint* p = sums + at;
     return Operands{p, p + stride, false, false, p};
   }
 };
@@ -71,15 +78,23 @@ SNL_CALL Case special_case(const Operands& o, F& denominator, F& numerator) {
   return Case::Formula;
 }
 
+// The points of an addition are two or three dependent loads away, at random addresses. So places are read ahead, and
+// in `denominators`, where registers are free, the coordinates too.
+
 // Thread t multiplies the denominators of the additions t, t + threads, ... up.
 template <class Round>
 SNL_DEVICE void denominators(const Round& round, u64 n, u32 threads, Pair* prefixes, Pair* products) {
   const u64 t = global_index();
   if (t >= threads || t >= n) return;
+  const u64 last = n - 1;
   Fp product = Fp::one();
+  Operands o = round.operands(round.places(t));
+  F x1 = load(&o.first->x), x2 = load(&o.second->x);
+  auto next = round.places(t + threads < n ? t + threads : last);
   SNL_ROLLED for (u64 a = t; a < n; a += threads) {
-    const Operands o = round(a);
-    const F x1 = load(&o.first->x), x2 = load(&o.second->x);
+    const Operands next_o = round.operands(next);
+    const F next_x1 = load(&next_o.first->x), next_x2 = load(&next_o.second->x);
+    next = round.places(a + 2 * u64{threads} < n ? a + 2 * u64{threads} : last);
     F d = x2 - x1;
     if (d.is_zero() | x1.is_zero() | x2.is_zero()) {
       F numerator;
@@ -92,6 +107,9 @@ SNL_DEVICE void denominators(const Round& round, u64 n, u32 threads, Pair* prefi
       store_planes(prefixes, n, a, product);
       product = product * factor;
     }
+    o = next_o;
+    x1 = next_x1;
+    x2 = next_x2;
   }
   store_planes(products, threads, t, product);
 }
@@ -102,8 +120,10 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
   if (t >= threads || t >= n) return;
   Fp running = load_planes<Fp>(inverses, threads, t);
   u64 a = t + (n - t - 1) / threads * threads;
+  auto next = round.places(a);
   SNL_ROLLED for (;; a -= threads) {
-    const Operands o = round(a);
+    const Operands o = round.operands(next);
+    next = round.places(a != t ? a - threads : t);
     const F x1 = load(&o.first->x), x2 = load(&o.second->x);
     F d = x2 - x1, slope;
     Case outcome = Case::Formula;
@@ -133,27 +153,30 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
 
 }  // namespace
 
+// Blocks a multiprocessor: 128 registers in G1, 168 and 255 in G2.
 #if SNL_GROUP == 1
-#define SNL_BLOCKS 4  // 128 registers
+#define SNL_DENOMINATORS 4
+#define SNL_ADDITIONS 4
 #else
-#define SNL_BLOCKS 2
+#define SNL_DENOMINATORS 3
+#define SNL_ADDITIONS 2
 #endif
 
-SNL_KERNEL(128, SNL_BLOCKS)
+SNL_KERNEL(128, SNL_DENOMINATORS)
 first_denominators(const uint2* list, const u32* values, const AffinePoint* points, AffinePoint* sums, u64 n,
                    u32 threads, Pair* prefixes, Pair* products) {
   denominators(FirstRound{list, values, points, sums}, n, threads, prefixes, products);
 }
-SNL_KERNEL(128, SNL_BLOCKS)
+SNL_KERNEL(128, SNL_ADDITIONS)
 first_additions(const uint2* list, const u32* values, const AffinePoint* points, AffinePoint* sums, u64 n, u32 threads,
                 const Pair* prefixes, const Pair* inverses) {
   additions(FirstRound{list, values, points, sums}, n, threads, prefixes, inverses);
 }
-SNL_KERNEL(128, SNL_BLOCKS)
+SNL_KERNEL(128, SNL_DENOMINATORS)
 later_denominators(const u32* list, AffinePoint* sums, u32 stride, u64 n, u32 threads, Pair* prefixes, Pair* products) {
   denominators(LaterRound{list, sums, stride}, n, threads, prefixes, products);
 }
-SNL_KERNEL(128, SNL_BLOCKS)
+SNL_KERNEL(128, SNL_ADDITIONS)
 later_additions(const u32* list, AffinePoint* sums, u32 stride, u64 n, u32 threads, const Pair* prefixes,
                 const Pair* inverses) {
   additions(LaterRound{list, sums, stride}, n, threads, prefixes, inverses);
