@@ -26,7 +26,7 @@ from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
-from snarkline.curves.point import Point
+from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, ints_to_limbs
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
@@ -278,6 +278,7 @@ class Check:
 
     def check_msm(self, curve: Curve, group: Group) -> None:
         r = curve.r
+        backend_module.SMALL = 1
         cases = {
             "random": lambda i: int(RNG.integers(1 << 62)) ** 4 % r,
             "bits": lambda i: i % 2 if i % 10 else int(RNG.integers(1 << 62)) ** 5 % r,
@@ -294,18 +295,13 @@ class Check:
                 weights = FrVector.from_ints(curve, [i * i % 11 if name != "random" else i + 1 for i in range(n)])
                 points = self.cpu.fixed_base(Point.generator(curve, group), weights)
                 (theirs,) = self.cpu.msm([points], scalars)
-                mine = self.gpu._msm_slices(
-                    self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve)),
-                    [(group, self.device.upload(np.array(points.limbs)))],
-                    self.device.upload(scalars.limbs),
-                    False,
-                )[0]
+                (mine,) = self.gpu.msm([PointTable(curve, group, np.array(points.limbs))], scalars)
                 if mine != theirs or n in (3, 30000):
                     self.expect(f"msm {curve.name} {group.name} n={n} {name}", mine == theirs)
 
     def time_msm(self, curve, group, limbs, scalars, device_scalars, n):
         runner = self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve))
-        run = lambda: runner.run([(group, limbs[:n])], device_scalars[:n], False)  # noqa: E731
+        run = lambda: runner.run([(group, limbs[:n])], device_scalars[:n], False).points()  # noqa: E731
         (result,) = run()
         expected = weighted_sum(scalars[:n], 1000, curve.r)
         (theirs,) = self.cpu.fixed_base(
@@ -317,38 +313,6 @@ class Check:
         row["kernel_ms"] = round(sum(row["kernels"].values()), 3)
         row["bytes"] = self.device._pool.total_bytes()
         return row
-
-    def sweep(self) -> None:
-        """Numbers of windows around the chosen one."""
-        import snarkline.backend.cuda.msm as msm_module
-
-        chosen, table = msm_module.best_count, {}
-        self.report["sweep"] = table
-        plan = [(BLS12_381, Group.G1), (BLS12_381, Group.G2), (BN254, Group.G1), (BN254, Group.G2)]
-        for curve, group in plan:
-            sizes = [s for s in self.arguments.sizes if s <= (22 if group is Group.G2 else 24)]
-            n = 1 << max(sizes)
-            index = np.zeros((n, 4), np.uint64)
-            index[:, 0] = np.arange(1000, 1000 + n)
-            points = self.gpu.fixed_base(Point.generator(curve, group), FrVector(curve, index, Form.CANONICAL))
-            limbs, scalars = self.device.upload(points.limbs), self.device.upload(random_scalars(curve, n))
-            runner = self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve))
-            for log_n in sizes:
-                if self.late():
-                    return
-                best, row = chosen(curve, 1 << log_n), {}
-                for count in range(max(best - 3, 11), best + 4):
-                    msm_module.best_count = lambda curve, n, count=count: count
-                    run = lambda m=1 << log_n: runner.run([(group, limbs[:m])], scalars[:m], False)  # noqa: B023, E731
-                    row[count] = round(self.walled(run, 3), 2)
-                msm_module.best_count = chosen
-                least = msm_module.MIN_ADDITIONS
-                for msm_module.MIN_ADDITIONS in (30_000, 60_000, 120_000, 400_000):
-                    run = lambda m=1 << log_n: runner.run([(group, limbs[:m])], scalars[:m], False)  # noqa: B023, E731
-                    row[f"least {msm_module.MIN_ADDITIONS}"] = round(self.walled(run, 3), 2)
-                msm_module.MIN_ADDITIONS = least
-                table[f"{curve.name} {group.name} {log_n}"] = row
-                self.say(f"windows {curve.name} {group.name} 2^{log_n} (chosen {best}): {row}")
 
     # ---- proofs ----
 

@@ -95,6 +95,9 @@ class Backend(Protocol):
     def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
         """Sum of scalars[i] * table[i] for each table; all have len(scalars) points. Scalars in either form."""
 
+    def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
+        """`msm`, of which the end may still be under way in the background; the function returned waits for it."""
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         """scalars[i] * base; scalars in either form."""
 

@@ -89,6 +89,10 @@ class CpuBackend:
         sums = self._core.msm(scalars.curve.name, jobs, scalars.limbs, scalars.form is Form.MONTGOMERY)
         return [PointTable(t.curve, t.group, s).point(0) for t, s in zip(tables, sums, strict=True)]
 
+    def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
+        points = self.msm(tables, scalars)
+        return lambda: points
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         curve, group, canonical = base.curve, base.group, scalars.limbs
         if scalars.form is Form.MONTGOMERY:

@@ -84,6 +84,10 @@ class ReferenceBackend:
             sums.append(total)
         return sums
 
+    def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
+        points = self.msm(tables, scalars)
+        return lambda: points
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         return PointTable.from_points(base.curve, base.group, [multiply_point(base, s) for s in scalars.to_ints()])
 

@@ -6,7 +6,7 @@ pure function; backends differ in how they do the operations, keys in their data
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 
@@ -67,14 +67,17 @@ def quotient(backend: Backend, key: ProvingKey, a: FrVector, b: FrVector, c: FrV
 def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector, points_at_once: int | None = None) -> Sums:
     """The sums of w and h over the key's queries. Queries over the same wires share one pass over their scalars."""
     sums: dict[str, Point] = {}
+    begun: list[tuple[list[str], Callable[[], list[Point]]]] = []
     for names in _shared_wires({"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}):
         queries: list[Query] = [getattr(key, name) for name in names]
         with span("msm " + " ".join(names), items=len(queries[0].points)):
             scalars = _scalars(backend, queries[0], w)
-            points = _sums(backend, key, [query.points for query in queries], scalars, points_at_once)
-        sums.update(zip(names, points, strict=True))
+            tables = [query.points for query in queries]
+            begun.append((names, _begin_sums(backend, key, tables, scalars, points_at_once)))
     with span("msm h", items=len(key.h)):
-        (sums["h"],) = _sums(backend, key, [key.h], h, points_at_once)
+        (sums["h"],) = _begin_sums(backend, key, [key.h], h, points_at_once)()
+    for names, end in begun:
+        sums.update(zip(names, end(), strict=True))
     return Sums(**sums)
 
 
@@ -124,13 +127,13 @@ def _scalars(backend: Backend, query: Query, w: FrVector) -> FrVector:
     return FrVector(w.curve, w.limbs[query.first : query.first + len(query.points)], w.form)
 
 
-def _sums(
+def _begin_sums(
     backend: Backend, key: ProvingKey, tables: list[PointTable], scalars: FrVector, points_at_once: int | None
-) -> list[Point]:
+) -> Callable[[], list[Point]]:
     """The sums of `scalars` over each table, slice by slice. The key's pages are given back after each."""
     n = len(scalars)
     if points_at_once is None or n <= points_at_once:
-        whole = backend.msm(tables, scalars)
+        whole = backend.begin_msm(tables, scalars)
         key.release_pages()
         return whole
     parts = []
@@ -139,7 +142,8 @@ def _sums(
         pieces = [PointTable(t.curve, t.group, t.limbs[rows]) for t in tables]
         parts.append(backend.msm(pieces, FrVector(scalars.curve, scalars.limbs[rows], scalars.form)))
         key.release_pages()
-    return [_combine(backend, *((part[i], 1) for part in parts)) for i in range(len(tables))]
+    sums = [_combine(backend, *((part[i], 1) for part in parts)) for i in range(len(tables))]
+    return lambda: sums
 
 
 def _combine(backend: Backend, *terms: tuple[Point, int]) -> Point:

@@ -239,9 +239,12 @@ class CudaBackend:
     # ---- points ----
 
     def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
+        return self.begin_msm(tables, scalars)()
+
+    def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
         self._open()
         if len(scalars) < SMALL:
-            return self.host.msm(tables, self._on_host(scalars))
+            return self.host.begin_msm(tables, self._on_host(scalars))
         n = len(scalars)
         pieces = self._pieces(tables, scalars)
         while True:
@@ -266,7 +269,7 @@ class CudaBackend:
             pieces *= 2
         return pieces
 
-    def _msm_in_pieces(self, tables: Sequence[PointTable], scalars: FrVector, pieces: int) -> list[Point]:
+    def _msm_in_pieces(self, tables: Sequence[PointTable], scalars: FrVector, pieces: int) -> Callable[[], list[Point]]:
         runner, n, limbs = self._runner(scalars.curve), len(scalars), self._limbs(scalars)
         step = -(-n // pieces)
         ranges = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
@@ -274,15 +277,15 @@ class CudaBackend:
         resident = [self._table(table) if stays else None for table, stays in zip(tables, stay, strict=True)]
         hosts = [table.limbs for table, stays in zip(tables, stay, strict=True) if not stays]
         streamed = self._device.streamed(hosts, ranges) if hosts else iter([[] for _ in ranges])
-        sums: list[list[Point]] = []
+        sums: list[Callable[[], list[Point]]] = []
         for part, slices in zip(ranges, streamed, strict=True):
             rest = iter(slices)
             points = [
                 (table.group, next(rest) if there is None else there[part])
                 for table, there in zip(tables, resident, strict=True)
             ]
-            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY))
-        return [self._sum(points) for points in zip(*sums, strict=True)]
+            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY).in_background())
+        return lambda: [self._sum(points) for points in zip(*(end() for end in sums), strict=True)]
 
     def _sum(self, points: Sequence[Point]) -> Point:
         if len(points) == 1:

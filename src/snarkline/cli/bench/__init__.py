@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from snarkline.cli.bench.gpu import gpu
 from snarkline.cli.bench.prove import prove
 from snarkline.cli.bench.release import release
 
 app = typer.Typer(help="Measurements on this machine.", no_args_is_help=True)
+app.command()(gpu)
 app.command()(prove)
 app.command()(release)
 

@@ -1,0 +1,108 @@
+"""`snarkline bench gpu`: what a GPU does in each operation of a proof, beside what its chip can do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, write_text
+
+SUMS = "16,18,20,22,24"
+
+
+def gpu(
+    transforms: Annotated[str, typer.Option("--transforms", metavar="K,...", help="Logarithms of sizes.")] = "20,24",
+    sums_g1: Annotated[str, typer.Option("--sums-g1", metavar="K,...", help="Logarithms of sizes.")] = SUMS,
+    sums_g2: Annotated[str, typer.Option("--sums-g2", metavar="K,...", help="Logarithms of sizes.")] = "16,20,22",
+    circuits: Annotated[str, typer.Option("--circuits", metavar="K,...", help="Logarithms of sizes.")] = "20",
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Of each measurement; medians are shown.")] = 5,
+    output: Annotated[Path | None, typer.Option("--output", help="Write the figures to this file as JSON.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Transforms, sums and whole proofs on the GPU, each checked, and their shares of the chip's ceiling."""
+    import json
+
+    from snarkline.backend.cpu import CpuBackend
+    from snarkline.backend.cuda import CudaBackend, open_device
+    from snarkline.backend.cuda.module import compiler_version
+    from snarkline.cli.bench import gpu_work as work
+    from snarkline.curves.curve import CURVES, Group
+    from snarkline.memory import Arena
+    from snarkline.threads import usable_threads
+
+    report = Report(as_json=as_json, quiet=quiet, outputs=())
+    device = open_device()
+    cpu = CpuBackend(usable_threads(), Arena())
+    backend = CudaBackend(device, cpu)
+    bench = work.Bench(device, backend, cpu, runs)
+    curves = list(reversed(CURVES.values()))
+    facts: dict[str, Any] = {
+        "device": device.name,
+        "multiprocessors": device.multiprocessors,
+        "nvrtc": compiler_version(),
+        "runs": runs,
+    }
+    with closing(backend):
+        with backend.session(), report.working("measuring"):
+            facts["ceilings"] = work.ceilings(bench)
+            rates = facts["ceilings"]["per_second"]
+            _show(report, "At most, with nothing to load", _ceiling_rows(facts["ceilings"]))
+            facts["transforms"] = list(work.transforms(bench, _sizes(transforms), rates))
+            _show(report, "Transforms", facts["transforms"])
+            plan = [(c, Group.G1, _sizes(sums_g1)) for c in curves] + [(c, Group.G2, _sizes(sums_g2)) for c in curves]
+            facts["sums"] = list(work.sums(bench, plan, rates))
+            _show(
+                report,
+                "Sums, points and scalars on the device",
+                facts["sums"],
+                without=("affine_additions", "products"),
+            )
+        cases = [(c, k, kind) for k in _sizes(circuits) for c in curves for kind in work.KINDS]
+        with report.working("proving"):
+            facts["proofs"] = list(work.proofs(bench, cases))
+        _show(report, "Proofs, every one verified", facts["proofs"])
+    report.result(facts)
+    if output is not None:
+        write_text({output: json.dumps(facts, indent=1) + "\n"})
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(item) for item in text.split(",") if item]
+    except ValueError:
+        raise typer.BadParameter(f"expected numbers with commas between, found {text!r}") from None
+    if not all(3 <= size <= 28 for size in sizes):
+        raise typer.BadParameter(f"expected logarithms from 3 to 28, found {text!r}")
+    return sizes
+
+
+def _ceiling_rows(ceilings: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = [{"unit": name, "G/s": rate / 1e9} for name, rate in ceilings["per_second"].items()]
+    copied = {"unit": "bytes copied, read and written", "G/s": ceilings["copy_bytes_per_second"] / 1e9}
+    return [*rows, copied]
+
+
+def _show(report: Report, title: str, rows: Sequence[dict[str, Any]], without: Sequence[str] = ()) -> None:
+    from rich.table import Table
+
+    if not rows:
+        return
+    table = Table(title=title)
+    for heading in [name for name in rows[0] if name not in without]:
+        numeric = isinstance(rows[0][heading], (int, float))
+        table.add_column(heading.replace("_", " "), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*_cells((name, value) for name, value in row.items() if name not in without))
+    report.show(table)
+
+
+def _cells(items: Iterable[tuple[str, Any]]) -> list[str]:
+    return [
+        f"{value:.0%}" if name.startswith("share") else f"{value:,.3f}" if isinstance(value, float) else str(value)
+        for name, value in items
+    ]
