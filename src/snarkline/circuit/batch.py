@@ -32,7 +32,7 @@ class Batch(Wired):
         """Values of one shape as a batch. Raises CircuitError where their shapes or their constants differ."""
         if not values:
             raise cs.error("a batch has at least one value")
-        taken = [Slots([], []) for _ in values]
+        taken = [Slots() for _ in values]
         shapes = [slots.take_apart(cs, value) for slots, value in zip(taken, values, strict=True)]
         other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
         if other is not None:

@@ -246,7 +246,7 @@ class Recorder:
 
 
 class Renaming:
-    """From the recorder's numbers to columns: ports first, then the template's own."""
+    """From the recorder's numbers to columns: ports first, which ascend, then the template's own."""
 
     def __init__(self, ports: Sequence[int], first: int) -> None:
         self.ports = ports
@@ -264,10 +264,12 @@ class Renaming:
 
     def columns(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The columns of many numbers."""
-        if self._same or len(numbers) == 0:
+        if self._same:
             return numbers
-        keys, which = np.unique(numbers, return_inverse=True)
-        return np.array([self.column(number) for number in keys.tolist()], dtype=np.int64)[which]
+        ports = np.array(self.ports, dtype=np.int64)
+        places = np.searchsorted(ports, numbers)
+        are_ports = np.append(ports, -1)[places] == numbers
+        return np.where(numbers == ONE, ONE, np.where(are_ports, 1 + places, numbers + self._shift))
 
     def literal(self, literal: Literal) -> Literal:
         """The literal of a column, from that of a number."""

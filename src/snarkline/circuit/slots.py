@@ -7,9 +7,12 @@ a *shape* that says how to rebuild it. A bit's slot is its literal. A number's s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from snarkline.circuit.recorder import ONE, Recorder
 from snarkline.circuit.values import Bit, Bits, Num
@@ -23,12 +26,11 @@ STATIC = (int, str, bytes, type(None))
 """What else a gadget may take: parameters that its template is specialised on."""
 
 
-@dataclass
 class Slots:
-    """The slots of some values. `kinds` has a letter a slot: b for a bit, n for a number."""
+    """The slots of some values."""
 
-    slots: list[Slot]
-    kinds: list[str]
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
 
     def take_apart(self, cs: Recorder, value: Any) -> Shape:
         """Appends a value's slots; its shape. A number that is not one wire or a constant is allocated.
@@ -38,24 +40,20 @@ class Slots:
         if isinstance(value, Bit | Bits | Num) and value.cs is not cs:
             raise cs.error("a wire of another constraint system, or of another gadget, is used here")
         if isinstance(value, Bits):
-            self._add(value.literals, "b")
+            self.slots.extend(value.literals)
             return (type(value).__name__, len(value))
         if isinstance(value, Bit):
-            self._add([value.literal], "b")
+            self.slots.append(value.literal)
             return ("Bit",)
         if isinstance(value, Num):
             constant = value.constant
-            self._add([2 * _column(value.allocated()) if constant is None else -1 - constant], "n")
+            self.slots.append(2 * _column(value.allocated()) if constant is None else -1 - constant)
             return ("Num",)
         if isinstance(value, list | tuple):
             return (type(value).__name__, *(self.take_apart(cs, item) for item in value))
         if isinstance(value, STATIC):
             return ("static", type(value).__name__, value)
         raise cs.error(f"a gadget does not take or return values of type {type(value).__name__}")
-
-    def _add(self, slots: Sequence[Slot], kind: str) -> None:
-        self.slots.extend(slots)
-        self.kinds.extend(kind * len(slots))
 
 
 def put_together(cs: Recorder, shape: Shape, slots: Iterator[Slot]) -> Any:
@@ -84,6 +82,14 @@ def n_slots(shape: Shape) -> int:
     if shape[0] == "Bits" or shape[0] in WORDS:
         return int(shape[1])
     return sum(n_slots(item) for item in shape[1:])
+
+
+@cache
+def bit_slots(shape: Shape) -> npt.NDArray[np.bool_]:
+    """Which slots of a shape are bits."""
+    if shape[0] in ("list", "tuple"):
+        return np.concatenate([np.empty(0, np.bool_), *(bit_slots(item) for item in shape[1:])])
+    return np.full(n_slots(shape), shape[0] != "Num")
 
 
 def _column(number: Num) -> int:

@@ -97,7 +97,6 @@ def encode(recording: Recording) -> bytes:
         "native": None if native is None else native.name,
         "shape": _plain(recording.shape),
         "slots": recording.outputs,
-        "kinds": recording.kinds,
         "arrays": [(name, array.dtype.str, array.shape) for name, array in arrays.items()],
     }
     text = json.dumps(header).encode()
@@ -123,7 +122,6 @@ def decode(data: bytes, curve: Curve, path: str | None = None) -> Recording:
         template=_template(curve, header, arrays),
         shape=_shape(header["shape"]),
         outputs=tuple(header["slots"]),
-        kinds=header["kinds"],
         given=arrays["given"],
     )
 

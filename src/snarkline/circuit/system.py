@@ -18,7 +18,7 @@ from snarkline.circuit.builder import Builder, Gadget, Returned
 from snarkline.circuit.library import Library
 from snarkline.circuit.merging import Instances, merged
 from snarkline.circuit.recorder import ONE, Renaming
-from snarkline.circuit.recording import Pattern, Recording, match
+from snarkline.circuit.recording import Match, Pattern, Recording, match
 from snarkline.circuit.slots import Shape, Slot, Slots, put_together
 from snarkline.circuit.values import Bit, Num, Operand, combination
 from snarkline.circuit.wiring import Ints, Wiring, after, beside, segments
@@ -128,7 +128,7 @@ class ConstraintSystem(Builder):
     # --- calls ----------------------------------------------------------------------------------
 
     def call(self, gadget: Gadget[Returned], *inputs: Any) -> Returned:
-        slots = Slots([], [])
+        slots = Slots()
         shape = slots.take_apart(self, inputs)
         out_shape, outputs = self._stretch(gadget, shape, Wiring.same(1, slots.slots))
         value: Returned = put_together(self, out_shape, iter(outputs.row(0)))
@@ -143,7 +143,7 @@ class ConstraintSystem(Builder):
         return Batch(self, out_shape, after([part for _, part in stretches]))
 
     def scan(self, gadget: Gadget[Any], carry: Any, *inputs: Any, count: int | None = None) -> Any:
-        slots = Slots([], [])
+        slots = Slots()
         carry_shape = slots.take_apart(self, carry)
         (_, *item_shapes), wiring = self._inputs(inputs, self.common_length(inputs, count))
         shape = ("tuple", carry_shape, *item_shapes)
@@ -168,7 +168,7 @@ class ConstraintSystem(Builder):
                 shapes.append(value.shape)
                 parts.append(value.wiring)
             else:
-                slots = Slots([], [])
+                slots = Slots()
                 shapes.append(slots.take_apart(self, value))
                 parts.append(Wiring.same(count, slots.slots))
         return ("tuple", *shapes), beside(parts)
@@ -183,24 +183,30 @@ class ConstraintSystem(Builder):
         alone = beside([Wiring.same(1, state), rest.part(0, 1)])
         if rest.count == 1:
             return alone
-        pattern, ports = match(shape, alone.row(0), self.is_bit)
-        recording = self._recording(gadget, pattern)
+        found = self._match(shape, alone)
+        recording = self._recording(gadget, found.pattern)
         first = self._next  # of the instance's own wires: a call closes what is open
-        following = _outputs(recording, ports, first)[: len(state)]
-        next_pattern, next_ports = match(
-            shape, [*following, *rest.row(1)], lambda column: self._will_be_bit(column, recording.template, first)
+        n = len(state)
+        returned = {place: slot for place, slot in recording.constants.items() if place < n}
+        carried = Wiring(1, recording.wired(found.ports, first)[:n], np.zeros(n, np.int64), None, returned)
+        following = beside([carried, rest.part(1, 2)])
+        after_it = match(
+            shape, following.base, following.constants, lambda wire: self._will_be_bit(wire, recording.template, first)
         )
-        if next_pattern != pattern:
+        if after_it.pattern != found.pattern:
             return alone
-        steps = [b - a for a, b in zip(ports, next_ports, strict=True)]
-        for slot, output in zip(pattern.slots, recording.outputs, strict=False):
-            if slot > 1 and steps[(slot >> 1) - 1] != _step(recording.template, output, steps):
-                return alone
-        carried = Wiring.same(rest.count, state)
-        stride = [steps[(slot >> 1) - 1] if slot > 1 else 0 for slot in pattern.slots[: len(state)]]
-        carried = Wiring(rest.count, carried.base, np.array(stride, dtype=np.int64), None, carried.constants)
-        full = beside([carried, rest])
+        steps = after_it.ports - found.ports
+        columns = np.array([max(slot, 0) >> 1 for slot in found.pattern.slots[:n]], dtype=np.int64)
+        stride = np.append(0, steps)[columns]
+        if (stride != recording.steps(steps)[:n])[columns > 0].any():
+            return alone
+        carry = Wiring(rest.count, alone.base[:n], stride, None, {k: v for k, v in alone.constants.items() if k < n})
+        full = beside([carry, rest])
         return full.part(*segments(full)[0])
+
+    def _match(self, shape: Shape, wiring: Wiring) -> Match:
+        """The pattern of the first instance."""
+        return match(shape, wiring.rows(0, 1)[0], wiring.constants, self.is_bit)
 
     def _will_be_bit(self, column: int, template: Template, first: int) -> bool:
         """Whether a column is a bit, once the instance of a template whose own columns begin at `first` is there."""
@@ -221,16 +227,12 @@ class ConstraintSystem(Builder):
 
     def _stretch(self, gadget: Gadget[Any], shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
         """Instances of one pattern: shape and slots of their outputs."""
-        pattern, ports = match(shape, wiring.row(0), self.is_bit)
-        recording = self._recording(gadget, pattern)
+        found = self._match(shape, wiring)
+        recording = self._recording(gadget, found.pattern)
         template = recording.template
-        # The slot in which each port appears first says how its wire moves on.
-        places = np.zeros(len(ports), dtype=np.int64)
-        for place, slot in reversed(list(enumerate(pattern.slots))):
-            if slot > 1:
-                places[(slot >> 1) - 1] = place
-        base, stride = np.array(ports, dtype=np.int64), wiring.stride[places]
-        table = None if wiring.table is None else wiring.table[:, places] >> 1
+        # The slot in which a port appears first says how its wire moves on.
+        base, stride = found.ports, wiring.stride[found.places]
+        table = None if wiring.table is None else wiring.table[:, found.places] >> 1
         self._close_segment()
         first = self._next
         outputs = _output_wiring(recording, wiring.count, first, (base, stride, table))
@@ -259,9 +261,9 @@ class ConstraintSystem(Builder):
 
     def _close_segment(self) -> None:
         """Makes a template, with one instance, of what was recorded since the last call."""
-        ports = self._foreign_columns()
-        if not ports and self._next == self._first and len(self._a) == 0:
+        if self._next == self._first and len(self._a) == 0 and self.position() == 0:
             return
+        ports = self._foreign_columns()
         template = self._close(Renaming(ports, self._first))
         number = self._numbers.setdefault(_content(template), len(self._templates))
         if number == len(self._templates):
@@ -333,41 +335,17 @@ class ConstraintSystem(Builder):
         return np.where(columns >= OUTPUT, columns - OUTPUT, inputs)
 
 
-def _outputs(recording: Recording, ports: list[int], first: int) -> list[Slot]:
-    """The slots that an instance returns, whose own columns begin at `first`."""
-    n_ports = recording.template.n_ports
-    slots: list[Slot] = []
-    for slot in recording.outputs:
-        column = slot >> 1
-        if column > 0:
-            wire = ports[column - 1] if column <= n_ports else first + column - 1 - n_ports
-            slot = 2 * wire | slot & 1
-        slots.append(slot)
-    return slots
-
-
 def _output_wiring(recording: Recording, count: int, first: int, ports: tuple[Ints, Ints, Ints | None]) -> Wiring:
     """The slots that the instances of a run return, for base, stride and table of its ports."""
-    template = recording.template
-    port_base, port_stride, port_table = ports
-    base = _outputs(recording, port_base.tolist(), first)
-    strides = [0, *port_stride.tolist(), *[template.n_aux] * template.n_aux]
-    stride = np.array([strides[slot >> 1] if slot > 1 else 0 for slot in recording.outputs], dtype=np.int64)
-    constants = {j: slot for j, slot in enumerate(base) if slot < 0}
-    slots = np.array([max(slot, -1) for slot in base], dtype=np.int64)
-    wiring = Wiring(count, slots, stride, None, constants)
-    if port_table is None:
+    base, stride, table = ports
+    wiring = Wiring(count, recording.wired(base, first), recording.steps(stride), None, recording.constants)
+    if table is None:
         return wiring
     rows = wiring.rows().copy()
     for j, slot in enumerate(recording.outputs):
-        if 1 <= slot >> 1 <= template.n_ports:
-            rows[:, j] = 2 * port_table[:, (slot >> 1) - 1] | slot & 1
-    return Wiring.of_rows(rows, constants)
-
-
-def _step(template: Template, output: Slot, steps: list[int]) -> int:
-    """By how much the wire of an output moves on from one instance of a chain to the next."""
-    return steps[(output >> 1) - 1] if output >> 1 <= template.n_ports else template.n_aux
+        if 1 <= slot >> 1 <= recording.template.n_ports:
+            rows[:, j] = 2 * table[:, (slot >> 1) - 1] | slot & 1
+    return Wiring.of_rows(rows, recording.constants)
 
 
 def _content(template: Template) -> tuple[object, ...]:

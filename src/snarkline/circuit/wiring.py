@@ -42,8 +42,8 @@ class Wiring:
     @classmethod
     def same(cls, count: int, slots: list[Slot]) -> Wiring:
         """The same slots in every instance."""
-        constants = {j: slot for j, slot in enumerate(slots) if slot < 0}
-        base = np.array([max(slot, -1) for slot in slots], dtype=np.int64)
+        constants = {j: slot for j, slot in enumerate(slots) if slot < 0} if slots and min(slots) < 0 else {}
+        base = np.array([max(slot, -1) for slot in slots] if constants else slots, dtype=np.int64)
         return cls(count, base, np.zeros_like(base), None, constants)
 
     @classmethod
