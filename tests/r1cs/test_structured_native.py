@@ -27,7 +27,7 @@ from snarkline.curves.vector import FrVector
 from snarkline.errors import FormatError, MismatchError
 from snarkline.native import core
 from snarkline.r1cs.program import Op
-from snarkline.r1cs.structured import StructuredR1CS, bind_public_structured
+from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_native import compile_system
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.r1cs.template import Template
@@ -117,7 +117,7 @@ def values_for(s: StructuredR1CS, rng: random.Random) -> list[int]:
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 @pytest.mark.parametrize("count", COUNTS)
 def test_bits_and_elements(curve: Curve, count: int) -> None:
-    s = bind_public_structured(small(curve, count))
+    s = small(curve, count)
     agree(s, values_for(s, random.Random(count)))
 
 

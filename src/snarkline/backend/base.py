@@ -17,6 +17,8 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import StructuredWitness
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,14 @@ class Backend(Protocol):
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
+
+    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
+        """A * w, B * w and C * w, padded with zeros to the domain: the `StructuredMatrices` of the witness's system."""
+
+    def evaluate_structured_transposed(
+        self, matrices: StructuredMatrices, v: FrVector
+    ) -> tuple[FrVector, FrVector, FrVector]:
+        """v * A, v * B and v * C. `v` has at least as many elements as the matrices have rows."""
 
     def resident(self, v: FrVector) -> FrVector:
         """The vector where the backend's operations read it fastest: `v` itself, or a copy."""

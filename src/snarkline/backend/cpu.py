@@ -15,6 +15,8 @@ from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import StructuredWitness
 
 R = TypeVar("R")
 
@@ -43,6 +45,26 @@ class CpuBackend:
         out = self._vector(v.curve, matrix.n_columns)
         self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
         return out
+
+    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
+        a, b, c = (self._vector(w.curve, domain.size) for _ in range(3))
+        n, bound = w.system.n_constraints, w.system.n_constraints + w.system.n_public + 1
+        w.products((a.limbs[:n], b.limbs[:n], c.limbs[:n]), threads=self._core.threads)
+        a.limbs[n:bound] = w.publics
+        for vector, end in ((a, bound), (b, n), (c, n)):
+            vector.limbs[end:] = 0
+        return a, b, c
+
+    def evaluate_structured_transposed(
+        self, matrices: StructuredMatrices, v: FrVector
+    ) -> tuple[FrVector, FrVector, FrVector]:
+        system = matrices.system
+        a, b, c = (self._vector(v.curve, system.n_wires) for _ in range(3))
+        n, n_bound = system.n_constraints, system.n_public + 1
+        system.native.transposed(self._core.threads, v.limbs[:n], a.limbs, b.limbs, c.limbs)
+        head = a.limbs[:n_bound]
+        self._core.pointwise(v.curve.name, "fr", "add", head, head, np.ascontiguousarray(v.limbs[n : n + n_bound]))
+        return a, b, c
 
     def resident(self, v: FrVector) -> FrVector:
         return v

@@ -17,6 +17,8 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import StructuredWitness
 
 Fp2 = tuple[int, int]
 R = TypeVar("R")
@@ -42,6 +44,20 @@ class ReferenceBackend:
             for column, coefficient in matrix.row(k):
                 out[column] += coefficient * values[k]
         return _montgomery(v.curve, out)
+
+    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
+        values, flat = w.expand(threads=1).values, StructuredMatrices(w.system).flatten()
+        assert flat.c is not None
+        a, b, c = (self.evaluate(matrix, values, domain) for matrix in (flat.a, flat.b, flat.c))
+        return a, b, c
+
+    def evaluate_structured_transposed(
+        self, matrices: StructuredMatrices, v: FrVector
+    ) -> tuple[FrVector, FrVector, FrVector]:
+        flat = matrices.flatten()
+        assert flat.c is not None
+        a, b, c = (self.evaluate_transposed(matrix, v) for matrix in (flat.a, flat.b, flat.c))
+        return a, b, c
 
     def resident(self, v: FrVector) -> FrVector:
         return v

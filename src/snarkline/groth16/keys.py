@@ -14,6 +14,8 @@ from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import MismatchError
 from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_matrices import StructuredMatrices
 
 
 class HBasis(Enum):
@@ -81,7 +83,7 @@ class ProvingKey:
     domain: Domain
     h_basis: HBasis
     shift: int
-    matrices: Matrices | None
+    matrices: Matrices | StructuredMatrices | None
     verifying_key: VerifyingKey
     beta1: Point
     delta1: Point
@@ -96,15 +98,22 @@ class ProvingKey:
     def n_public(self) -> int:
         return self.verifying_key.n_public
 
-    def attach(self, r1cs: R1CS) -> ProvingKey:
+    def attach(self, r1cs: R1CS | StructuredR1CS) -> ProvingKey:
         """The key with the matrices of its circuit, and with the wires of its queries where they are filtered.
 
         Raises MismatchError where a query's length is not what the circuit says.
         """
-        bound = bind_public(r1cs)
-        key = replace(self, matrices=Matrices(bound.a, bound.b, None))
-        if not self.filtered:
-            return key
+        if isinstance(r1cs, StructuredR1CS):
+            structured = StructuredMatrices(r1cs)
+            key = replace(self, matrices=structured)
+            if not self.filtered:
+                return key
+            bound = structured.flatten()
+        else:
+            bound = bind_public(r1cs)
+            key = replace(self, matrices=Matrices(bound.a, bound.b, None))
+            if not self.filtered:
+                return key
         wires_a, wires_b = bound.a.columns(), bound.b.columns()
         for name, query, wires in (("A", self.a, wires_a), ("B1", self.b1, wires_b), ("B2", self.b2, wires_b)):
             if len(query.points) != len(wires):

@@ -15,7 +15,7 @@ from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
-from snarkline.r1cs.matrices import Matrices
+from snarkline.groth16.products import AnyMatrices, Products
 from snarkline.trace import span
 
 
@@ -31,24 +31,21 @@ class Sums:
 
 
 def start(
-    backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector, *, points_at_once: int | None = None
+    backend: Backend, key: ProvingKey, products: Products, w: FrVector, *, points_at_once: int | None = None
 ) -> Sums:
     """The half of a proof that needs the accelerator. `w` is the witness in canonical form. Sums are over at most
     `points_at_once` points at a time, so that memory stays small."""
     w = backend.resident(w)
-    a, b, c = evaluate(backend, key, matrices, w)
+    a, b, c = evaluate(backend, key, products, w)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
     return commit(backend, key, w, h, points_at_once)
 
 
 @span("evaluate")
-def evaluate(backend: Backend, key: ProvingKey, matrices: Matrices, w: FrVector) -> tuple[FrVector, FrVector, FrVector]:
+def evaluate(backend: Backend, key: ProvingKey, products: Products, w: FrVector) -> tuple[FrVector, FrVector, FrVector]:
     """<A_k, w>, <B_k, w>, <C_k, w> for every constraint k, on the domain."""
-    a = backend.evaluate(matrices.a, w, key.domain)
-    b = backend.evaluate(matrices.b, w, key.domain)
-    c = backend.multiply(a, b) if matrices.c is None else backend.evaluate(matrices.c, w, key.domain)
-    return a, b, c
+    return products.evaluate(backend, w, key.domain)
 
 
 @span("quotient")
@@ -100,15 +97,16 @@ def draw_blinding(curve: Curve) -> tuple[int, int]:
     return system.randrange(curve.r), system.randrange(curve.r)
 
 
-def workload(key: ProvingKey, matrices: Matrices) -> Workload:
+def workload(key: ProvingKey, matrices: AnyMatrices) -> Workload:
     """The sizes of a proof, for a backend that plans ahead."""
     queries = {"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}
     sums = [
         Sum(tuple(queries[name].points.group for name in names), len(queries[names[0]].points))
         for names in _shared_wires(queries)
     ]
-    entries = tuple(m.n_entries for m in (matrices.a, matrices.b, matrices.c) if m is not None)
-    return Workload(key.curve, key.n_wires, key.domain.size, entries, (*sums, Sum((key.h.group,), len(key.h))))
+    return Workload(
+        key.curve, key.n_wires, key.domain.size, matrices.n_entries, (*sums, Sum((key.h.group,), len(key.h)))
+    )
 
 
 def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:

@@ -18,11 +18,14 @@ from snarkline.errors import InputError, InternalError, MismatchError, Snarkline
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.products import Assignment, assign, bind
 from snarkline.groth16.prove import Sums
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
-from snarkline.r1cs.matrices import R1CS, bind_public
+from snarkline.r1cs.matrices import R1CS
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import span
@@ -46,7 +49,7 @@ class Prover:
         self,
         key: ProvingKey,
         *,
-        r1cs: R1CS | None = None,
+        r1cs: R1CS | StructuredR1CS | None = None,
         backend: str = "auto",
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
@@ -82,14 +85,22 @@ class Prover:
         return self._runner.note
 
     def prove(
-        self, witness: Witness, *, check: bool = True, blinding_for_tests: tuple[int, int] | None = None
+        self,
+        witness: Witness | StructuredWitness,
+        *,
+        check: bool = True,
+        blinding_for_tests: tuple[int, int] | None = None,
     ) -> Proof:
         """A proof that has been verified. Arguments and errors are those of `start` and `Pending.finish`."""
         with span("prove"):
             return self.start(witness, check=check, blinding_for_tests=blinding_for_tests).finish()
 
     def start(
-        self, witness: Witness, *, check: bool = True, blinding_for_tests: tuple[int, int] | None = None
+        self,
+        witness: Witness | StructuredWitness,
+        *,
+        check: bool = True,
+        blinding_for_tests: tuple[int, int] | None = None,
     ) -> Pending:
         """Begin a proof: everything that needs the accelerator.
 
@@ -101,14 +112,15 @@ class Prover:
             self.key.check_source()
             with span("check witness"):
                 check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
+                assigned = assign(self._matrices, witness, threads=self.threads, arena=self.arena)
             if check and self.r1cs is not None:
                 with span("check constraints"):
-                    violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
+                    violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
                 if violation is not None:
                     raise violation.error()
-            sums = self._sums(witness)
+            sums = self._sums(assigned)
             public = witness.public(self.key.n_public)
-            return Pending(self, witness, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
+            return Pending(self, assigned, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -143,9 +155,9 @@ class Prover:
             self._runner.close()
             self.arena.close()
 
-    def _sums(self, witness: Witness) -> Sums:
+    def _sums(self, assigned: Assignment) -> Sums:
         return self._runner.run(
-            lambda b: prove.start(b, self.key, self._matrices, witness.values, points_at_once=self._points_at_once(b))
+            lambda b: prove.start(b, self.key, assigned.products, assigned.w, points_at_once=self._points_at_once(b))
         )
 
     def _points_at_once(self, backend: Backend) -> int | None:
@@ -156,15 +168,15 @@ class Prover:
         sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
         return sizes.slice_within(self.max_memory, resident_bytes())
 
-    def _require_innocent(self, witness: Witness) -> None:
+    def _require_innocent(self, assigned: Assignment) -> None:
         """Raises where a proof that does not verify is the fault of the key's file, the witness or the circuit."""
         self.key.check_source()
         if self.r1cs is None:
             return
-        violation = first_violation(self.r1cs, witness, threads=self.threads, arena=self.arena)
+        violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
         if violation is not None:
             raise violation.error()
-        if self._other_circuit(self.r1cs, witness.values):
+        if self._other_circuit(self.r1cs, assigned.w):
             ours, theirs = _names(self.key, self.r1cs)
             raise MismatchError(f"{ours} is not that of {theirs}: they are of different circuits")
 
@@ -174,13 +186,13 @@ class Prover:
         message = "a proof did not verify, and did when it was computed again: the machine made a fault"
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
-    def _other_circuit(self, r1cs: R1CS, w: FrVector) -> bool:
+    def _other_circuit(self, r1cs: R1CS | StructuredR1CS, w: FrVector) -> bool:
         """Whether the key's matrices and the circuit's take different values on the witness."""
-        pairs = ((self._matrices.a, bind_public(r1cs).a), (self._matrices.b, r1cs.matrices.b))
+        key, circuit = self._matrices.flatten(), bind(r1cs).flatten()
         backend, domain = self._runner.host, self.key.domain
         return any(
             not np.array_equal(backend.evaluate(ours, w, domain).limbs, backend.evaluate(theirs, w, domain).limbs)
-            for ours, theirs in pairs
+            for ours, theirs in ((key.a, circuit.a), (key.b, circuit.b))
         )
 
 
@@ -190,12 +202,12 @@ class Pending:
     def __init__(
         self,
         prover: Prover,
-        witness: Witness,
+        assigned: Assignment,
         public: tuple[int, ...],
         sums: Sums,
         blinding: tuple[int, int],
     ) -> None:
-        self._prover, self._witness, self._public = prover, witness, public
+        self._prover, self._assigned, self._public = prover, assigned, public
         self._sums, self._blinding = sums, blinding
 
     def finish(self) -> Proof:
@@ -227,8 +239,8 @@ class Pending:
     def _again(self) -> Proof:
         """The proof computed once more, after it did not verify: for a satisfied circuit that is a passing fault."""
         prover = self._prover
-        prover._require_innocent(self._witness)
-        sums = prover._sums(self._witness)
+        prover._require_innocent(self._assigned)
+        sums = prover._sums(self._assigned)
         proof = self._assembled(sums)
         if proof is not None:
             prover._count_repeated()
@@ -238,7 +250,7 @@ class Pending:
         raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
 
 
-def _check_pair(key: ProvingKey, r1cs: R1CS) -> None:
+def _check_pair(key: ProvingKey, r1cs: R1CS | StructuredR1CS) -> None:
     ours, theirs = _names(key, r1cs)
     if key.curve is not r1cs.curve:
         raise MismatchError(f"{ours} is over {key.curve.name}, {theirs} over {r1cs.curve.name}")
@@ -254,6 +266,6 @@ def _check_pair(key: ProvingKey, r1cs: R1CS) -> None:
         )
 
 
-def _names(key: ProvingKey, r1cs: R1CS) -> tuple[str, str]:
+def _names(key: ProvingKey, r1cs: R1CS | StructuredR1CS) -> tuple[str, str]:
     """What messages call the two."""
     return " ".join(["the key", key.path or ""]).rstrip(), " ".join(["the circuit", r1cs.path or ""]).rstrip()

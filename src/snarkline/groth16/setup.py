@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,15 @@ from snarkline.backend.base import Backend, Domain
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
-from snarkline.errors import MismatchError, SecurityWarning
+from snarkline.errors import SecurityWarning
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey
 from snarkline.groth16.layout import KeyLayout, circom_layout
+from snarkline.groth16.products import AnyMatrices, bind, transposed
 from snarkline.groth16.toxic import ToxicWaste
 from snarkline.memory import Arena
-from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
+from snarkline.r1cs.matrices import R1CS
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.threads import usable_threads
 from snarkline.trace import span
 
@@ -33,7 +37,7 @@ WARNING = (
 
 
 def setup(
-    r1cs: R1CS,
+    r1cs: R1CS | StructuredR1CS,
     *,
     layout: Callable[[Curve, int], KeyLayout] = circom_layout,
     backend: str = "auto",
@@ -58,12 +62,12 @@ def setup(
         waste.wipe()
 
 
-def _make_key(backend: Backend, r1cs: R1CS, layout: KeyLayout, waste: ToxicWaste) -> ProvingKey:
-    curve, matrices, n_bound = r1cs.curve, bind_public(r1cs), r1cs.n_public + 1
+def _make_key(backend: Backend, r1cs: R1CS | StructuredR1CS, layout: KeyLayout, waste: ToxicWaste) -> ProvingKey:
+    curve, matrices, n_bound = r1cs.curve, bind(r1cs), r1cs.n_public + 1
     with span("polynomials at tau"):
         a, b, c = _polynomials_at_tau(backend, matrices, layout.domain, waste)
     with span("a, b queries"):
-        wires_a, wires_b = (m.columns() if layout.filtered else None for m in (matrices.a, matrices.b))
+        wires_a, wires_b = _wires(matrices) if layout.filtered else (None, None)
         a_query = _query(backend, Group.G1, a, wires_a)
         b1_query = _query(backend, Group.G1, b, wires_b)
         b2_query = _query(backend, Group.G2, b, wires_b)
@@ -81,7 +85,7 @@ def _make_key(backend: Backend, r1cs: R1CS, layout: KeyLayout, waste: ToxicWaste
         domain=layout.domain,
         h_basis=layout.h_basis,
         shift=layout.shift,
-        matrices=Matrices(matrices.a, matrices.b, None),
+        matrices=matrices if isinstance(matrices, StructuredMatrices) else replace(matrices, c=None),
         verifying_key=VerifyingKey(curve, alpha1, beta2, gamma2, delta2, tuple(ic.to_points())),
         beta1=beta1,
         delta1=delta1,
@@ -100,16 +104,19 @@ def _query(backend: Backend, group: Group, scalars: FrVector, wires: npt.NDArray
     return Query(backend.fixed_base(Point.generator(scalars.curve, group), chosen), wires=wires)
 
 
+def _wires(matrices: AnyMatrices) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The wires that rows of A read, and those of B."""
+    flat = matrices.flatten()
+    return flat.a.columns(), flat.b.columns()
+
+
 def _polynomials_at_tau(
-    backend: Backend, matrices: Matrices, domain: Domain, waste: ToxicWaste
+    backend: Backend, matrices: AnyMatrices, domain: Domain, waste: ToxicWaste
 ) -> tuple[FrVector, FrVector, FrVector]:
     """For every wire i, A_i(tau), B_i(tau) and C_i(tau), where A_i takes the values of A's column i on the domain."""
-    if matrices.c is None:
-        raise MismatchError("a key needs all three matrices of the circuit, the third is missing")
     # L_j(tau) = 1/n sum_k tau^k root^(-jk): the Lagrange polynomials at tau are an inverse transform.
     lagrange = backend.ntt(backend.powers(domain.curve, domain.size, 1, waste.tau), domain, inverse=True)
-    a, b, c = (backend.evaluate_transposed(m, lagrange) for m in (matrices.a, matrices.b, matrices.c))
-    return a, b, c
+    return transposed(backend, matrices, lagrange)
 
 
 def _h_scalars(backend: Backend, layout: KeyLayout, waste: ToxicWaste) -> FrVector:

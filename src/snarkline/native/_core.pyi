@@ -59,6 +59,9 @@ class StructuredSystem:
         """Index of the first value that is out of range, -1 if there is none."""
 
     def run(self, threads: int, publics: U64, bits: U64, wides: U64) -> None: ...
+    def pack(self, threads: int, publics: U64, bits: U64, wides: U64, wires: U64) -> int:
+        """From the values of all wires. The first wire that is a bit and neither 0 nor 1, -1 if there is none."""
+
     def expand(self, threads: int, publics: U64, bits: U64, wides: U64, out: U64) -> None: ...
     def read(self, publics: U64, bits: U64, wides: U64, wires: U32, out: U64) -> None: ...
     def evaluate(self, threads: int, publics: U64, bits: U64, wides: U64, a: U64, b: U64, c: U64) -> None:

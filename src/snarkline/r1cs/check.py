@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from snarkline.curves.curve import Curve
@@ -12,6 +12,8 @@ from snarkline.errors import FormatError, MismatchError, UnsatisfiedError, print
 from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 
@@ -32,26 +34,34 @@ class Violation:
     b: int = field(repr=False)
     c: int = field(repr=False)
     wires: tuple[int, ...]
+    path: str | None = None
+    """The gadget that the constraint belongs to, and its instance, where the circuit is structured."""
 
     def error(self, names: Mapping[int, str] = MappingProxyType({})) -> UnsatisfiedError:
         """The error that names the constraint and its wires; `names` are the names of wires, where they are known."""
         shown = ", ".join(names.get(wire, str(wire)) for wire in self.wires[:8])
         shown += ", ..." if len(self.wires) > 8 else ""
-        return UnsatisfiedError(self.constraint, f"<A, w> * <B, w> is not <C, w> (wires {shown or 'none'})")
+        where = f"{self.path}: " if self.path else ""
+        return UnsatisfiedError(self.constraint, f"{where}<A, w> * <B, w> is not <C, w> (wires {shown or 'none'})")
 
 
-def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int | None = None) -> None:
+def check_witness(
+    witness: Witness | StructuredWitness, curve: Curve, n_wires: int, *, threads: int | None = None
+) -> None:
     """Check the shape and the values of a witness against a circuit of `n_wires` wires.
 
     Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
     a wire 0 that is not 1. Values are secret and not shown.
     """
-    name = "the witness" if witness.source is None else printable(f"{witness.source}: the witness")
+    source = None if isinstance(witness, StructuredWitness) else witness.source
+    name = "the witness" if source is None else printable(f"{source}: the witness")
     if witness.curve is not curve:
         raise MismatchError(f"{name} is over {witness.curve.name}, the circuit over {curve.name}")
+    if len(witness) != n_wires:
+        raise MismatchError(f"{name} has {len(witness)} values, the circuit has {n_wires} wires")
+    if isinstance(witness, StructuredWitness):
+        return  # its values are in range by their making
     values = witness.values
-    if len(values) != n_wires:
-        raise MismatchError(f"{name} has {len(values)} values, the circuit has {n_wires} wires")
     if values.form is not Form.CANONICAL:
         raise MismatchError(f"{name} is in {values.form.value} form, expected canonical form")
     index = core.Executor(threads or usable_threads()).first_not_below_modulus(curve.name, "fr", values.limbs)
@@ -64,20 +74,56 @@ def check_witness(witness: Witness, curve: Curve, n_wires: int, *, threads: int 
 
 
 def first_violation(
-    r1cs: R1CS, witness: Witness, *, threads: int | None = None, arena: Arena | None = None
+    r1cs: R1CS | StructuredR1CS,
+    witness: Witness | StructuredWitness,
+    *,
+    threads: int | None = None,
+    arena: Arena | None = None,
 ) -> Violation | None:
     """The first constraint that a witness violates, or None if it satisfies all of them.
 
-    The witness must have passed `check_witness`. Works through blocks of constraints, so that memory is constant and
-    an early violation is found early; the memory comes from `arena`, or from one made for the call. Raises
+    The witness must have passed `check_witness`. Memory comes from `arena`, or from one made for the call. Raises
     MismatchError for a system without a C matrix.
     """
+    arena = arena or Arena()
+    if isinstance(r1cs, StructuredR1CS):
+        return _first_structured(r1cs, witness, threads, arena)
+    if isinstance(witness, StructuredWitness):
+        witness = witness.expand(threads=threads, arena=arena)
+    return _first_flat(r1cs, witness, threads, arena)
+
+
+def _first_structured(
+    system: StructuredR1CS, witness: Witness | StructuredWitness, threads: int | None, arena: Arena
+) -> Violation | None:
+    if isinstance(witness, StructuredWitness) and witness.system is not system:
+        witness = witness.expand(threads=threads, arena=arena)
+    if isinstance(witness, StructuredWitness):
+        packed = witness
+    else:
+        try:
+            packed = StructuredWitness.pack(system, witness, threads=threads, arena=arena)
+        except UnsatisfiedError:  # of a bit: some constraint says so
+            violation = _first_flat(system.flatten(), witness, threads, arena)
+            return violation and replace(violation, path=system.find(violation.constraint).path)
+    k = system.native.first_violation(threads or usable_threads(), *packed.arrays)
+    if k < 0:
+        return None
+    rows = [matrix.row(0) for matrix in system.rows(k, k + 1)]
+    wires = sorted({wire for row in rows for wire, _ in row})
+    w = dict(zip(wires, packed.values(wires), strict=True))
+    a, b, c = (sum(coefficient * w[wire] for wire, coefficient in row) % system.curve.r for row in rows)
+    return Violation(k, a, b, c, tuple(wires), system.find(k).path)
+
+
+def _first_flat(r1cs: R1CS, witness: Witness, threads: int | None, arena: Arena) -> Violation | None:
+    """Works through blocks of constraints, so that memory is constant and an early violation is found early."""
     a, b, c = r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c
     if c is None:
         raise MismatchError("the matrices A and B alone do not tell which constraint a witness violates")
     executor = core.Executor(threads or usable_threads())
     shape = (3, min(BLOCK_ROWS, r1cs.n_constraints), r1cs.curve.fr_limbs)
-    products = (arena or Arena()).empty(shape, secret=True)
+    products = arena.empty(shape, secret=True)
     for start in range(0, r1cs.n_constraints, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, r1cs.n_constraints)
         block = products[:, : stop - start]

@@ -66,6 +66,15 @@ class Matrices:
     b: SparseMatrix
     c: SparseMatrix | None
 
+    @property
+    def n_entries(self) -> tuple[int, ...]:
+        """The entries of each matrix."""
+        return tuple(m.n_entries for m in (self.a, self.b, self.c) if m is not None)
+
+    def flatten(self) -> Matrices:
+        """The matrices row by row: these."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class R1CS:

@@ -19,7 +19,6 @@ from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
-from snarkline.r1cs.program import Program
 from snarkline.r1cs.template import Template
 
 Wires = npt.NDArray[np.int64]
@@ -80,6 +79,11 @@ class StructuredR1CS:
     runs: tuple[Run, ...]
     given: npt.NDArray[np.uint32]
     bits: npt.NDArray[np.bool_]
+
+    @property
+    def path(self) -> None:
+        """The file that the system comes from: none."""
+        return None
 
     @property
     def n_constraints(self) -> int:
@@ -221,35 +225,3 @@ def _distinct(tables: list[Limbs], curve: Curve) -> tuple[Limbs, list[npt.NDArra
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     ends = np.cumsum([len(table) for table in tables])[:-1]
     return distinct, np.split(inverse.reshape(-1).astype(np.uint32), ends) if tables else []
-
-
-def bind_public_structured(system: StructuredR1CS) -> StructuredR1CS:
-    """The system with a run at its end whose rows are those of `bind_public`: wire i in A, nothing in B and C."""
-    n = system.n_public
-    one = FrVector.from_ints(system.curve, [1], Form.MONTGOMERY)
-    index = np.arange(n + 1, dtype=np.uint32)
-    a = SparseMatrix(n + 1, np.arange(n + 2, dtype=np.uint64), index, np.zeros(n + 1, np.uint32), one)
-    none = np.zeros(0, np.uint32)
-    empty = SparseMatrix(n + 1, np.zeros(n + 2, np.uint64), none, none, one)
-    combinations = SparseMatrix(n + 1, np.zeros(1, np.uint64), none, none, one)
-    bits = index == 0
-    program = Program(np.zeros(0, np.int32), combinations)
-    template = Template("public wires", n, 0, a, empty, empty, bits, program)
-    run = Run(
-        template=len(system.templates),
-        count=1,
-        first_row=system.n_constraints,
-        first_wire=system.n_wires,
-        base=np.arange(1, n + 1, dtype=np.int64),
-        stride=np.zeros(n, np.int64),
-    )
-    return StructuredR1CS(
-        system.curve,
-        system.n_wires,
-        system.n_public,
-        system.n_outputs,
-        (*system.templates, template),
-        (*system.runs, run),
-        system.given,
-        system.bits,
-    )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
-from snarkline.errors import FormatError, MismatchError
+from snarkline.errors import FormatError, MismatchError, UnsatisfiedError
 from snarkline.memory import Arena
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.witness import Witness
@@ -57,6 +57,26 @@ class StructuredWitness:
         self.system.native.expand(threads or usable_threads(), *self.arrays, out)
         return Witness(FrVector(self.curve, out, Form.CANONICAL))
 
+    @classmethod
+    def pack(
+        cls, system: StructuredR1CS, witness: Witness, *, threads: int | None = None, arena: Arena | None = None
+    ) -> StructuredWitness:
+        """The values of a witness that has passed `check_witness`, packed.
+
+        Raises UnsatisfiedError, naming the wire, for a value other than 0 and 1 where the circuit has a bit.
+        """
+        packed = _empty(system, arena or Arena())
+        bad = system.native.pack(threads or usable_threads(), *packed.arrays, witness.values.limbs)
+        if bad >= 0:
+            raise UnsatisfiedError(
+                None, f"wire {bad} ({system.wire_path(bad)}) is a bit and its value is neither 0 nor 1"
+            )
+        return packed
+
+    def products(self, out: tuple[Limbs, Limbs, Limbs], *, threads: int | None = None) -> None:
+        """<A_k, w>, <B_k, w>, <C_k, w> for every constraint k of the system, Montgomery form."""
+        self.system.native.evaluate(threads or usable_threads(), *self.arrays, *out)
+
     def values(self, wires: Sequence[int] | npt.NDArray[np.integer]) -> list[int]:
         """The values of some wires."""
         numbers = np.asarray(wires, dtype=np.int64).reshape(-1)
@@ -89,17 +109,21 @@ def run_program(
     if len(given) != len(system.given):
         raise MismatchError(f"{len(given)} values are given, the circuit takes {len(system.given)}")
     native, threads = system.native, threads or usable_threads()
-    n_bits, n_wides, _ = native.sizes
-    arena, limbs = arena or Arena(), system.curve.fr_limbs
-    witness = StructuredWitness(
-        system,
-        np.zeros((system.n_public + 1, limbs), np.uint64),
-        arena.empty((n_bits,), secret=True),
-        arena.empty((n_wides, limbs), secret=True),
-    )
+    witness = _empty(system, arena or Arena())
     bad = native.give(threads, *witness.arrays, system.given, system.bits.view(np.uint8), given.limbs)
     if bad >= 0:
         expected = "0 or 1" if system.bits[bad] else "a value below the scalar field's modulus"
         raise FormatError(None, f"given value {bad} (wire {system.given[bad]})", expected, "another value")
     native.run(threads, *witness.arrays)
     return witness
+
+
+def _empty(system: StructuredR1CS, arena: Arena) -> StructuredWitness:
+    n_bits, n_wides, _ = system.native.sizes
+    limbs = system.curve.fr_limbs
+    return StructuredWitness(
+        system,
+        np.zeros((system.n_public + 1, limbs), np.uint64),
+        arena.empty((n_bits,), secret=True),
+        arena.empty((n_wides, limbs), secret=True),
+    )

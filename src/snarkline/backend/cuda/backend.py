@@ -23,6 +23,8 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
 from snarkline.errors import BudgetError
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.trace import device_span
 
 SMALL = 1024
@@ -146,6 +148,19 @@ class CudaBackend:
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
             there.multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
+
+    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
+        # The host takes less for it than flat matrices would for their way to the device.
+        a, b, c = (self.resident(vector) for vector in self.host.evaluate_structured(w, domain))
+        return a, b, c
+
+    def evaluate_structured_transposed(
+        self, matrices: StructuredMatrices, v: FrVector
+    ) -> tuple[FrVector, FrVector, FrVector]:
+        flat = matrices.flatten()
+        assert flat.c is not None
+        a, b, c = (self.evaluate_transposed(matrix, v) for matrix in (flat.a, flat.b, flat.c))
+        return a, b, c
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         if matrix not in self._transposed:

@@ -27,6 +27,7 @@ from snarkline.curves.vector import FrVector
 from snarkline.errors import InternalError, MismatchError
 from snarkline.formats.circom import proof_to_json
 from snarkline.groth16 import prove
+from snarkline.groth16.products import FlatProducts
 from snarkline.memory import Arena, Release
 from snarkline.memory.experiment import CONTROL, Moments, Probes, Row, peak_rss_bytes, run_fresh, wait_until
 
@@ -107,11 +108,11 @@ class _Caller:
         if key.matrices is None:
             raise MismatchError("the classic layout needs a key that carries its matrices (.zkey)")
         self._run, self._host, self._runner = run, host, runner
-        self._arena, self._key, self._matrices = arena, key, key.matrices
+        self._arena, self._key, self._products = arena, key, FlatProducts(key.matrices.flatten())
 
     def evaluate(self, witness: Witness, circuits: int) -> list[Circuit]:
         w = witness.values
-        return [prove.evaluate(self._host, self._key, self._matrices, w) for _ in range(circuits)]
+        return [prove.evaluate(self._host, self._key, self._products, w) for _ in range(circuits)]
 
     def call(self, box: list[list[Circuit]], witness: Witness, moments: Moments) -> tuple[list[Proof], object]:
         """The Python function around the inner one. It owns the caller's vectors, which its return drops."""

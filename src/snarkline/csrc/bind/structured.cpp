@@ -128,6 +128,13 @@ class System {
     const Store store(plan_, publics, bits, wides, true);
     interruptible(threads, [&](const Exec& exec) { kernels_->run(plan_, store.values(), exec); });
   }
+  Py_ssize_t pack(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle wires) const {
+    const Store store(plan_, publics, bits, wides, true);
+    const Array<u64> w(wires, "wires", {size(plan_.n_wires), fr_limbs}, false);
+    const usize found =
+        interruptible(threads, [&](const Exec& exec) { return kernels_->pack(plan_, store.values(), w.data(), exec); });
+    return found == npos ? -1 : static_cast<Py_ssize_t>(found);
+  }
   void expand(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle out) const {
     const Store store(plan_, publics, bits, wides, false);
     const Array<u64> o(out, "out", {size(plan_.n_wires), fr_limbs}, true);
@@ -233,6 +240,7 @@ void bind_structured(nb::module_& m) {
       .def("give", &S::give, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("wires"), arg("are_bits"),
            arg("given"))
       .def("run", &S::run, arg("threads"), arg("publics"), arg("bits"), arg("wides"))
+      .def("pack", &S::pack, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("wires"))
       .def("expand", &S::expand, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("out"))
       .def("read", &S::read, arg("publics"), arg("bits"), arg("wides"), arg("wires"), arg("out"))
       .def("evaluate", &S::evaluate, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("a"), arg("b"),

@@ -172,6 +172,8 @@ struct StructuredKernels {
   usize (*give)(const SystemPlan&, const Values&, const u32* wires, const u8* bits, const u64* values, usize n,
                 const Exec&);
   void (*run)(const SystemPlan&, const Values&, const Exec&);
+  // The values of all wires, canonical and in range. The least wire that is a bit and neither 0 nor 1, or npos.
+  usize (*pack)(const SystemPlan&, const Values&, const u64* wires, const Exec&);
   void (*expand)(const SystemPlan&, const Values&, u64* out, const Exec&);              // canonical
   void (*read)(const SystemPlan&, const Values&, const u32* wires, u64* out, usize n);  // canonical
   void (*evaluate)(const SystemPlan&, const Values&, u64* a, u64* b, u64* c, const Exec&);

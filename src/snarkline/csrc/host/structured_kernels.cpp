@@ -277,6 +277,43 @@ usize give(const SystemPlan& system, const Values& values, const u32* wires, con
   });
 }
 
+usize pack(const SystemPlan& system, const Values& values, const u64* wires, const Exec& exec) {
+  const Fr* w = elements(wires);
+  for (u64 i = 0; i <= system.n_public; i++) elements(values.publics)[i] = Fr::from_canonical(w[i].v);
+  std::atomic<usize> bad{npos};
+  for (const RunPlan& run : system.runs) {
+    const TemplatePlan& plan = system.plan(run);
+    parallel_ranges(exec, n_groups(run), 1 + (usize{1} << 14) / (64 * plan.n_columns()), [&](usize begin, usize end) {
+      for (usize g = begin; g < end; g++) {
+        const LaneGroup group = group_of(system, run, values, g);
+        group.bits[0] = ~u64{0};
+        for (u32 column = 1; column < plan.n_columns(); column++) {
+          const u32 at = plan.place[column], slot = at >> 1;
+          u64 bits = 0;
+          for (u32 lane = 0; lane < group.lanes; lane++) {
+            const u64 wire = column < plan.first_aux()
+                                 ? port_wire(run, plan.n_ports, group.first + lane, column - 1)
+                                 : run.first_wire + (group.first + lane) * plan.n_aux + (column - plan.first_aux());
+            const auto& limb = w[wire].v.limb;
+            if (at & 1) {
+              elements(group.wides)[usize{slot} * group.lanes + lane] = Fr::from_canonical(w[wire].v);
+            } else {
+              if (((limb[0] >> 1) | limb[1] | limb[2] | limb[3]) != 0) {
+                usize seen = bad;
+                while (wire < seen && !bad.compare_exchange_weak(seen, wire)) {
+                }
+              }
+              bits |= (limb[0] & 1) << lane;
+            }
+          }
+          if (!(at & 1)) group.bits[usize{slot} * group.words] = bits;
+        }
+      }
+    });
+  }
+  return bad;
+}
+
 // Tiles of rows of the instances of one group.
 struct Task {
   const RunPlan* run;
@@ -581,8 +618,8 @@ void inverse(u64* out, const u64* in) {
 }  // namespace SNL_ISA
 
 const StructuredKernels& SNL_KERNELS(structured)() {
-  static constexpr StructuredKernels table = {give,           run,          expand,          read,       evaluate,
-                                              evaluate_codes, expand_codes, first_violation, transposed, inverse};
+  static constexpr StructuredKernels table = {
+      give, run, pack, expand, read, evaluate, evaluate_codes, expand_codes, first_violation, transposed, inverse};
   return table;
 }
 

@@ -63,7 +63,7 @@ def _check(key: ProvingKey) -> Matrices:
     for name, (query, first) in queries.items():
         if query.wires is not None or query.first != first or len(query.points) != key.n_wires - first:
             raise MismatchError(f"a .zkey has a point of {name} for every wire from {first} on; this key does not")
-    return key.matrices
+    return key.matrices.flatten()
 
 
 def _header(key: ProvingKey) -> bytes:

@@ -1,0 +1,90 @@
+"""a, b and c of a proof, and how keys come to their polynomials, for each kind of matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from snarkline.backend.base import Backend, Domain
+from snarkline.curves.vector import FrVector
+from snarkline.errors import MismatchError
+from snarkline.memory import Arena
+from snarkline.r1cs.matrices import R1CS, Matrices, bind_public
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.witness import Witness
+
+Three = tuple[FrVector, FrVector, FrVector]
+AnyMatrices = Matrices | StructuredMatrices
+
+
+class Products(Protocol):
+    """What a proof needs of matrices and a witness."""
+
+    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+        """<A_k, w>, <B_k, w>, <C_k, w> for every row k, on the domain. `w` is the witness, canonical and resident."""
+
+
+@dataclass(frozen=True)
+class FlatProducts:
+    """Matrices row by row. Where they have no C, c is a * b."""
+
+    matrices: Matrices
+
+    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+        """See `Products`."""
+        a = backend.evaluate(self.matrices.a, w, domain)
+        b = backend.evaluate(self.matrices.b, w, domain)
+        c = backend.multiply(a, b) if self.matrices.c is None else backend.evaluate(self.matrices.c, w, domain)
+        return a, b, c
+
+
+@dataclass(frozen=True)
+class StructuredProducts:
+    """A packed witness, whose system tells the matrices."""
+
+    witness: StructuredWitness
+
+    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+        """See `Products`."""
+        return backend.evaluate_structured(self.witness, domain)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A witness as the stages of a proof take it: `witness` packed if the circuit is structured, `w` written out."""
+
+    witness: Witness | StructuredWitness
+    w: FrVector
+    products: Products
+
+
+def assign(
+    matrices: AnyMatrices, witness: Witness | StructuredWitness, *, threads: int | None, arena: Arena
+) -> Assignment:
+    """A witness for matrices. The values must have passed `check_witness`.
+
+    Raises UnsatisfiedError for a value other than 0 and 1 of a wire that is a bit.
+    """
+    flat = witness if isinstance(witness, Witness) else witness.expand(threads=threads, arena=arena)
+    if isinstance(matrices, Matrices):
+        return Assignment(witness, flat.values, FlatProducts(matrices))
+    if not isinstance(witness, StructuredWitness) or witness.system is not matrices.system:
+        witness = StructuredWitness.pack(matrices.system, flat, threads=threads, arena=arena)
+    return Assignment(witness, flat.values, StructuredProducts(witness))
+
+
+def bind(r1cs: R1CS | StructuredR1CS) -> AnyMatrices:
+    """The matrices of a circuit, with the rows that bind its public wires."""
+    return StructuredMatrices(r1cs) if isinstance(r1cs, StructuredR1CS) else bind_public(r1cs)
+
+
+def transposed(backend: Backend, matrices: AnyMatrices, v: FrVector) -> Three:
+    """v * A, v * B and v * C. Raises MismatchError for matrices without C."""
+    if isinstance(matrices, StructuredMatrices):
+        return backend.evaluate_structured_transposed(matrices, v)
+    if matrices.c is None:
+        raise MismatchError("a key needs all three matrices of the circuit, the third is missing")
+    a, b, c = (backend.evaluate_transposed(m, v) for m in (matrices.a, matrices.b, matrices.c))
+    return a, b, c
