@@ -1,7 +1,8 @@
 """What a proof and a setup will take, from the sizes of a circuit and a second of measuring.
 
 The operations of `prove.py` and `setup.py` are timed at `SAMPLE` elements and scaled to the circuit's sizes: transforms
-by n log n, sums over n points by n / log n (the windows of Pippenger's method grow with log n), the rest by n.
+by n log n, sums over n points by n / (log n)^(3/4) (the windows of Pippenger's method grow with log n, but larger sums
+also wait more for memory), the rest by n.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _slope(backend: Backend, base: Point, many: FrVector, few: FrVector) -> floa
 
 def _points(n: int) -> float:
     """A sum over n points in sums over `SAMPLE`."""
-    return n / SAMPLE * min(1.0, LOG_SAMPLE / max(1, n.bit_length() - 1))
+    return n / SAMPLE * min(1.0, LOG_SAMPLE / max(1, n.bit_length() - 1)) ** 0.75
 
 
 def _seconds(work: Callable[[], object]) -> float:
