@@ -91,6 +91,23 @@ HIDING_PLACES = {
             await asyncio.sleep(0.2)
         asyncio.run(main())
         """,
+    "a task and its wrappers": """
+        import asyncio
+        async def owner():
+            held = Slow()
+            await asyncio.sleep(0.01)
+        async def main():
+            await asyncio.gather(owner())
+        asyncio.run(main())
+        """,
+    "a function that C code calls": """
+        import functools
+        @functools.lru_cache
+        def owner():
+            held = Slow()
+        owner()
+        time.sleep(0.2)
+        """,
     "after an exception": """
         def owner():
             held = Slow()
@@ -333,6 +350,14 @@ def test_worst_first_and_arguments_and_status(tmp_path: Path) -> None:
     )
     assert [g.function for g in found.ghosts] == ["worse", "bad"]
     assert found.status == 7
+
+
+def test_a_script_knows_its_file_as_python_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "where.py").write_text(
+        "import os, sys\nassert os.path.isabs(__file__), __file__\nassert sys.argv[0] == 'where.py'"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert find_ghosts(["where.py"]).status == 0
 
 
 def test_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

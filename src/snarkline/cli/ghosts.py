@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,5 +67,12 @@ def _print(found: Found) -> None:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("where")
     for g in found.ghosts:
-        table.add_row(g.function, duration(g.teardown_s), amount(g.released_bytes), str(g.calls), f"{g.file}:{g.line}")
+        place = f"{_short(g.file)}:{g.line}"
+        table.add_row(g.function, duration(g.teardown_s), amount(g.released_bytes), str(g.calls), place)
     console.print(table)
+
+
+def _short(file: str) -> str:
+    """As seen from the current folder, where that is shorter."""
+    below = os.path.relpath(file)
+    return below if len(below) < len(file) else file

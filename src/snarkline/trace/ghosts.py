@@ -10,9 +10,9 @@ die where it is handled. Time in which the thread had no processor is left out.
 Functions that return often and never with anything to tear down are watched closely for a part of the time, so that
 call-heavy programs are slowed down at most three times. The rest of the time the core's watchdog looks every few
 milliseconds whether one of them is still where it returned to (csrc/bind/ghosts_watchdog.h), so that a single teardown
-of 50 ms or more is found in any case. `exact` watches every return closely. With `native`, the release shim (csrc/preload) is loaded
-into the process, and what native libraries give back is charged to the Python function that called them. Child
-processes are not watched.
+of 50 ms or more is found in any case. `exact` watches every return closely. With `native`, the release shim
+(csrc/preload) is loaded into the process, and what native libraries give back is charged to the Python function that
+called them. Child processes are not watched.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ LEAST_CALL_S = 2e-6
 """And this much a call: below it lie the hooks themselves, when other processes want the processor."""
 
 LONG_S, LARGE_BYTES = 0.045, 32 << 20
-"""A single teardown as long as this is a ghost, however often the function was called. A fourth of it is enough where so
-much was released."""
+"""A single teardown as long as this is a ghost, however often the function was called. A fourth of it is enough where
+so much was released."""
 
 NOISE_NS = 5_000_000
 """An interruption of the watched program is shorter than this."""

@@ -60,11 +60,12 @@ def run(name: str, *, module: bool) -> int:
 
 
 def run_script(path: str) -> None:
+    path = str(Path(path).absolute())  # as the interpreter has it, links not followed
     main_module = types.ModuleType("__main__")
     main_module.__file__ = path
     main_module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main_module
-    with io.open_code(str(Path(path).resolve())) as file:
+    with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
     exec(code, main_module.__dict__)
 

@@ -118,6 +118,7 @@ bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, 
   }
   account->calls++;
   if (dying_ && depth <= dying_depth_) dying_ = nullptr;
+  if (account->destructor && !pending_.empty() && pending_.back().depth == depth) pending_.back().destroyed = ticks;
   if (!drop_sibling(account, depth, stack, state)) return false;
   if (idle()) charge_native(account);
   if (account->window != state.window) {
@@ -130,7 +131,7 @@ bool GhostThread::returned(GhostAccount* account, int depth, const void* stack, 
     refresh(ticks);
     ticks = state.ticks.now();
   }
-  pending_.push_back({account, ticks, depth, stack});
+  pending_.push_back({account, ticks, depth, stack, 0});
   if (account->quiet < ghost_quiet_returns || !state.busy()) return false;
   account->passing = state.window + 1;
   return true;
@@ -156,6 +157,8 @@ bool GhostThread::drop_sibling(const GhostAccount* account, int depth, const voi
   // Python 3.11 destroys the locals of a call from C when its interpreter loop has been left: no deeper stack shows.
   if (account->destructor) return false;
   if (pending_.back().depth < depth || state.through_c(stack, pending_.back().stack)) return false;
+  if (const Pending& call = pending_.back(); call.destroyed && call.destroyed - call.ticks >= state.floor_ticks)
+    charge(call.account, call.ticks, call.destroyed, false, state);
   pending_.pop_back();
   return true;
 }
@@ -168,6 +171,7 @@ void GhostThread::close(const Pending& call, std::int64_t ticks, const void* sta
     return;
   }
   const bool needs_evidence = by_call && !call.account->trusts_c && state.through_c(call.stack, stack);
+  if (needs_evidence && call.destroyed) return charge(call.account, call.ticks, call.destroyed, false, state);
   charge(call.account, call.ticks, ticks, needs_evidence, state);
 }
 

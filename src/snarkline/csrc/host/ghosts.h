@@ -4,7 +4,8 @@
 // A call that returned at Python depth d is over when an instruction runs at a depth below d. Code that runs meanwhile
 // at depth d or beyond is a destructor and part of the teardown, if its C stack lies deeper than the return's. Else the
 // return went to C code, which called again; how long that code ran is not known, so the earlier call is dropped. A
-// return through a C function that was called (map, say) to Python code counts only if memory was released meanwhile.
+// return through a C function that was called (map, say) to Python code counts only if memory was released meanwhile,
+// or as long as destructors ran.
 #pragma once
 
 #include <algorithm>
@@ -144,6 +145,7 @@ class GhostThread {
     std::int64_t ticks;
     int depth;
     const void* stack;
+    std::int64_t destroyed;  // ticks when the last destructor in it was over, 0 if there was none written in Python
   };
   struct Usage {
     std::int64_t ticks = 0, rss = 0, run_delay_ns = 0;
