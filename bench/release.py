@@ -32,12 +32,12 @@ def snarkline(*words: str) -> dict[str, Any]:
 
 def policies(options: argparse.Namespace) -> dict[str, Any]:
     """What must reach its bounds: medians of 5."""
-    return snarkline("release", "--release", "detached,recycle", "--runs", "5", *_gib(options))
+    return snarkline("release", "--release", "detached,recycle", "--runs", "5", "--window", "0.8", *_gib(options))
 
 
 def others(options: argparse.Namespace) -> dict[str, Any]:
     """The rest of the policies, and NumPy's own arrays."""
-    return snarkline("release", "--release", OTHERS, "--numpy", "--runs", "3", "--window", "0.3", *_gib(options))
+    return snarkline("release", "--release", OTHERS, "--numpy", "--runs", "3", "--window", "0.2", *_gib(options))
 
 
 def report(options: argparse.Namespace) -> dict[str, Any]:
@@ -48,11 +48,11 @@ def report(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def sweep(_: argparse.Namespace) -> dict[str, Any]:
-    return snarkline("release", "--sweep", "--gib", "2", "--runs", "1", "--work", "0.05", "--window", "0.05")
+    return snarkline("release", "--sweep", "--gib", "1", "--runs", "1", "--work", "0.05", "--window", "0.05")
 
 
 def proofs(_: argparse.Namespace) -> dict[str, Any]:
-    return snarkline("prove", "--release", "all", "--circuits", "6", "--runs", "3", "--window", "0.3")
+    return snarkline("prove", "--release", "all", "--circuits", "4", "--runs", "3", "--window", "0.3")
 
 
 def exits(options: argparse.Namespace) -> dict[str, Any]:

@@ -47,8 +47,8 @@ class BackendName(StrEnum):
 class ReleaseName(StrEnum):
     """What becomes of the prover's large buffers."""
 
-    recycle = "recycle"
     detached = "detached"
+    recycle = "recycle"
     sync = "sync"
     madvise = "madvise"
     clear = "clear"
@@ -75,9 +75,9 @@ def prove(
     devices: DevicesOption = None,
     gpu_memory: GpuMemoryOption = None,
     threads: ThreadsOption = None,
-    release: Annotated[
+    release: Annotated[  # one proof has no next one to recycle for: what is pooled would only add to its peak
         ReleaseName, Option("--release", help="How large buffers are given back.")
-    ] = ReleaseName.recycle,
+    ] = ReleaseName.detached,
     max_memory: Annotated[
         str | None,
         Option("--max-memory", help="Most resident memory, as 512M or 2G: less takes longer.", metavar="SIZE"),
