@@ -13,7 +13,8 @@ from snarkline.cli.output import JsonOption, QuietOption, Report, require_writab
 if TYPE_CHECKING:
     from snarkline.circuit import CompiledCircuit
     from snarkline.curves.curve import Curve
-    from snarkline.r1cs.witness import Witness
+    from snarkline.r1cs.structured import StructuredR1CS
+    from snarkline.r1cs.structured_witness import StructuredWitness
 
 REFERENCE = re.compile(r"(.+\.py):([A-Za-z_][A-Za-z0-9_]*)")
 SIZE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=([0-9]{1,18})")
@@ -121,28 +122,29 @@ def require_python_circuit(
         raise MismatchError("a circuit in Python is proved by: FILE.py:NAME --key KEY.zkey --input INPUT.json")
 
 
-def run_circuit(path: Path, curve: Curve, sizes: str | None, input_: Path) -> tuple[CompiledCircuit, Witness]:
-    """The compiled circuit, and its witness for the values of a JSON file."""
+def run_circuit(
+    path: Path, curve: Curve, sizes: str | None, input_: Path, *, check: bool
+) -> tuple[StructuredR1CS, StructuredWitness]:
+    """A circuit and its witness for the values of a JSON file. Unless told not to, checks that it satisfies it."""
     compiled = compile_circuit(path, curve.name, sizes)
     values, source = read_input(input_)
-    return compiled, compiled.witness(values, source)
+    witness = compiled.assign(values, source)
+    if check:
+        require_satisfied(compiled, witness)
+    return compiled.r1cs, witness
 
 
 def require_satisfied(
-    compiled: CompiledCircuit, witness: Witness, *, threads: int | None, show_values: bool = False
+    compiled: CompiledCircuit, witness: StructuredWitness, *, threads: int | None = None, show_values: bool = False
 ) -> None:
     """Raises UnsatisfiedError naming the gadget of the first constraint that does not hold."""
     from snarkline.r1cs.check import first_violation
 
-    violation = first_violation(compiled.r1cs.flatten(), witness, threads=threads)
-    if violation is None:
-        return
-    values = None
-    if show_values:
-        limbs = witness.values.limbs[list(violation.wires)]
-        shown = type(witness.values)(witness.curve, limbs, witness.values.form).to_ints()
-        values = dict(zip(violation.wires, shown, strict=True))
-    raise compiled.explain(violation, values=values)
+    violation = first_violation(compiled.r1cs, witness, threads=threads)
+    if violation is not None:
+        wires = violation.wires
+        values = dict(zip(wires, witness.values(wires), strict=True)) if show_values else None
+        raise compiled.explain(violation, values=values)
 
 
 def check_python_circuit(
@@ -159,7 +161,7 @@ def check_python_circuit(
     with report.working("checking"):
         compiled = compile_circuit(path, curve, sizes)
         values, source = read_input(input_)
-        witness = compiled.witness(values, source)
+        witness = compiled.assign(values, source, threads=threads)
         require_satisfied(compiled, witness, threads=threads, show_values=show_values)
     n_constraints = compiled.r1cs.n_constraints
     report.line(f"all {n_constraints:,} constraints hold")

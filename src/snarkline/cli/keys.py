@@ -31,7 +31,7 @@ def setup(
     started = time.perf_counter()
     with report.working("setting up a development key"):
         in_python = is_python_circuit(r1cs)
-        circuit = compile_circuit(r1cs, curve, sizes).r1cs.flatten() if in_python else load_r1cs(r1cs)
+        circuit = compile_circuit(r1cs, curve, sizes).r1cs if in_python else load_r1cs(r1cs)
         key = make_key(circuit)
         save_proving_key(key, output)
         if vk is not None:

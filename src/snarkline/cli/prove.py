@@ -7,13 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from snarkline.cli.circuit import (
-    SizesOption,
-    is_python_circuit,
-    require_python_circuit,
-    require_satisfied,
-    run_circuit,
-)
+from snarkline.cli.circuit import SizesOption, is_python_circuit, require_python_circuit, run_circuit
 from snarkline.cli.gpu_options import DevicesOption, GpuMemoryOption, device_numbers, gpu_memory_bytes
 from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import (
@@ -30,6 +24,9 @@ from snarkline.cli.witness import log_line
 
 if TYPE_CHECKING:
     from snarkline.curves.curve import Curve
+    from snarkline.r1cs.matrices import R1CS
+    from snarkline.r1cs.structured import StructuredR1CS
+    from snarkline.r1cs.structured_witness import StructuredWitness
     from snarkline.r1cs.witness import Witness
 
 USUAL = "on the CPU"
@@ -114,20 +111,19 @@ def prove(
         with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
             with span("load"):
                 proving_key = load_proving_key(key, strict=strict, threads=threads, copy=copy_key)
-                circuit = load_r1cs(r1cs, threads=threads) if r1cs is not None else None
+                circuit: R1CS | StructuredR1CS | None = None
+                values: Witness | StructuredWitness
                 if source is not None and input_ is not None:
-                    compiled, values = run_circuit(source, proving_key.curve, sizes, input_)
-                    circuit = compiled.r1cs.flatten()
+                    circuit, values = run_circuit(source, proving_key.curve, sizes, input_, check=not no_check)
+                    proving_key = proving_key.attach(circuit)
                 else:
-                    compiled = None
+                    circuit = load_r1cs(r1cs, threads=threads) if r1cs is not None else None
                     values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
             with Prover(
                 proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
                 devices=device_numbers(devices), gpu_memory=gpu_memory_bytes(gpu_memory),
             ) as prover:  # fmt: skip
-                if compiled is not None and not no_check:
-                    require_satisfied(compiled, values, threads=threads)
-                proof = prover.prove(values, check=not no_check and compiled is None)
+                proof = prover.prove(values, check=not no_check and source is None)
             with span("write"):
                 stage_text(outputs, {output: proof_to_json(proof), public: public_to_json(proof.public)})
         seconds = time.perf_counter() - started
