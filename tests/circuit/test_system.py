@@ -261,6 +261,31 @@ def test_more_constraints_than_the_field_has_domains_for() -> None:
         cs.scan(square, cs.alloc(), count=1 << 27)
 
 
+def test_adding_nothing_is_the_same_wire() -> None:
+    cs = ConstraintSystem(BN254)
+    x, y = cs.alloc(), cs.alloc()
+    for same in (x + 0, x - 0, x * 1, x + y - y, 0 + x, 0 - (0 - x), x - cs.constant(0)):
+        assert same.allocated().terms == x.terms
+    assert (x - x).constant == 0 and (x * 0).constant == 0 and (x + (R - 1) * x).constant == 0
+    assert cs.finish().n_constraints == 0
+
+
+@gadget
+def product(cs: Builder, factors: list[Num]) -> Num:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = result * factor
+    return result
+
+
+def test_a_batch_is_a_list_to_a_gadget() -> None:
+    cs = ConstraintSystem(BN254)
+    numbers = cs.batch([cs.alloc() for _ in range(4)])
+    cs.output(cs.call(product, numbers))
+    cs.output(cs.scan(square, cs.call(product, list(numbers[1:3])), count=1))
+    assert outputs(cs, [2, 3, 5, 7]) == [210, 225]
+
+
 def test_a_batch_is_a_sequence() -> None:
     cs = ConstraintSystem(BN254)
     batch = Batch.of(cs, [cs.alloc() for _ in range(4)])

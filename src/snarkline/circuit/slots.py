@@ -7,7 +7,7 @@ a *shape* that says how to rebuild it. A bit's slot is its literal. A number's s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.circuit.recorder import ONE, Recorder
-from snarkline.circuit.values import Bit, Bits, Num
+from snarkline.circuit.values import Bit, Bits, Num, Wired
 from snarkline.circuit.words import UInt8, UInt32, UInt64, Word
 
 Slot = int
@@ -37,7 +37,7 @@ class Slots:
 
         Raises CircuitError for wires of another system and for what is no value of a circuit.
         """
-        if isinstance(value, Bit | Bits | Num) and value.cs is not cs:
+        if isinstance(value, Wired) and value.cs is not cs:
             raise cs.error("a wire of another constraint system, or of another gadget, is used here")
         if isinstance(value, Bits):
             self.slots.extend(value.literals)
@@ -49,6 +49,8 @@ class Slots:
             constant = value.constant
             self.slots.append(2 * _column(value.allocated()) if constant is None else -1 - constant)
             return ("Num",)
+        if isinstance(value, Iterable) and isinstance(value, Wired):
+            value = list(value)  # a batch
         if isinstance(value, list | tuple):
             return (type(value).__name__, *(self.take_apart(cs, item) for item in value))
         if isinstance(value, STATIC):

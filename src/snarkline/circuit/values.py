@@ -169,7 +169,11 @@ class Num(Wired):
     def _plus(self, other: Operand, sign: int) -> Num:
         terms = dict(self.terms)
         for column, coefficient in self._combination(other).items():
-            terms[column] = terms.get(column, 0) + sign * coefficient
+            total = (terms.get(column, 0) + sign * coefficient) % self.cs.r
+            if total:
+                terms[column] = total
+            else:
+                terms.pop(column, None)
         return Num(self.cs, terms)
 
     def _times(self, factor: int) -> Num:
