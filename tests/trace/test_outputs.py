@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from snarkline.cli.app import app
-from snarkline.errors import FormatError
+from snarkline.errors import FormatError, InputError
 from snarkline.trace import Timeline, device_span, span
 from snarkline.trace.perfetto import trace_events
-from snarkline.trace.report import changes, is_ghost, rows
+from snarkline.trace.report import changes, is_ghost, rows, table
 
 
 class Clock:
@@ -260,6 +260,60 @@ def test_commands(timeline: Timeline, tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     compared = runner.invoke(app, ["trace", "diff", str(path), str(path)])
     assert compared.exit_code == 0 and "ntt" in compared.output
+
+
+def test_commands_for_machines(timeline: Timeline, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    for path in (one, two):
+        timeline.save(path)
+    runner = CliRunner()
+    shown = json.loads(runner.invoke(app, ["trace", "show", "--json", str(one)]).stdout)
+    assert shown["name"] == "job" and shown["wall_s"] == timeline.wall_s
+    assert [r["name"] for r in shown["rows"]] == [r.name for r in rows(timeline)]
+    compared = json.loads(runner.invoke(app, ["trace", "diff", "--json", str(one), str(two)]).stdout)
+    assert compared["rows"][0] == {"path": ["timeline"], "before_s": timeline.wall_s, "after_s": timeline.wall_s}
+    for command in (["show", str(one)], ["diff", str(one), str(two)]):
+        assert runner.invoke(app, ["trace", *command, "--quiet"]).output == ""
+
+
+def test_a_difference_names_the_files(timeline: Timeline, tmp_path: Path) -> None:
+    for name in ("before.json", "after.json"):
+        timeline.save(tmp_path / name)
+    heads = (
+        CliRunner().invoke(app, ["trace", "diff", str(tmp_path / "before.json"), str(tmp_path / "after.json")]).output
+    )
+    assert "before.json" in heads and "after.json" in heads
+
+
+@pytest.mark.parametrize("name", ["job", "job.txt", "job.pftrace", "job.json.gz"])
+def test_unknown_suffixes_are_refused(timeline: Timeline, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"\.html, \.json or \.trace\.json"):
+        timeline.save(tmp_path / name)
+    timeline.save(tmp_path / "kept.json")
+    refused = CliRunner().invoke(app, ["trace", "show", str(tmp_path / "kept.json"), "-o", str(tmp_path / name)])
+    assert isinstance(refused.exception, InputError)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_timeline_with_nothing_in_it(tmp_path: Path) -> None:
+    with Timeline("empty") as empty:
+        pass
+    assert [s.name for s in empty.spans] == ["empty"]
+    assert "empty" in empty.report()
+    for suffix in ("json", "html", "trace.json"):
+        empty.save(tmp_path / f"empty.{suffix}")
+    assert "empty" in CliRunner().invoke(app, ["trace", "show", str(tmp_path / "empty.json")]).output
+
+
+def test_a_table_in_a_narrow_terminal(timeline: Timeline) -> None:
+    from rich.console import Console
+
+    console = Console(width=80, force_terminal=True, color_system=None, record=True)
+    with console.capture() as capture:
+        console.print(table(timeline))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    assert all(len(line) <= 80 for line in lines)
+    assert sum("prove" in line for line in lines) == 1  # notes are folded, names are not
 
 
 def test_ghosts_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

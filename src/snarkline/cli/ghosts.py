@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from snarkline.trace.ghosts import Found
 
+COLUMNS = ("function", "file", "line", "teardown_s", "released_bytes", "calls")
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
 
@@ -41,7 +41,7 @@ def ghosts(
         raise typer.BadParameter("name a SCRIPT.py, or a module with -m")
     found = find_ghosts(arguments, module=module is not None, native=native, exact=exact, output_to_stderr=as_json)
     if as_json:
-        lines = ",\n ".join(json.dumps(asdict(g)) for g in found.ghosts)
+        lines = ",\n ".join(json.dumps({k: getattr(g, k) for k in COLUMNS}) for g in found.ghosts)
         typer.echo(f"[{lines}]")
     else:
         _print(found)

@@ -171,8 +171,9 @@ def table(timeline: Timeline) -> Table:
 
     styles = {"span": "", "teardown": "yellow", "gap": "cyan"}
     grid = Table(box=None, pad_edge=False)
-    for title, justify in (("span", "left"), ("time", "right"), ("share", "right"), ("", "left")):
-        grid.add_column(title, justify=justify)  # type: ignore[arg-type]
+    for title, justify in (("span", "left"), ("time", "right"), ("share", "right")):
+        grid.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    grid.add_column("", overflow="fold")
     for r in rows(timeline):
         style = "bold red" if r.mark == "<- ghost" else styles[r.kind]
         share = "" if r.share is None else f"{100 * r.share:.1f} %"
@@ -232,15 +233,18 @@ def _by_path(timeline: Timeline) -> dict[tuple[str, ...], float]:
     return found
 
 
-def difference_table(before: Timeline, after: Timeline) -> Table:
-    """Two reports side by side as a rich table; lines that changed by over 5 % and 1 ms stand out."""
+def difference_table(before: Timeline, after: Timeline, names: tuple[str, str] | None = None) -> Table:
+    """Two reports side by side as a rich table; lines that changed by over 5 % and 1 ms stand out.
+
+    `names` are the heads of the columns, by default the timelines' names.
+    """
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False)
     grid.add_column("span")
-    for title in (before.name, after.name, "difference", ""):
-        grid.add_column(title, justify="right")
+    for title in (*(names or (before.name, after.name)), "difference", ""):
+        grid.add_column(Text(title), justify="right", overflow="fold")
     for c in changes(before, after):
         notable = abs(c.difference) > max(0.001, 0.05 * (c.before or 0.0))
         style = ("red" if c.difference > 0 else "green") if notable else "dim"

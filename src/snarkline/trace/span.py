@@ -50,7 +50,14 @@ def follow(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def decorate(pattern: span, function: F) -> F:
-    """Each call of `function` is a span like `pattern`; each resumption, where it is a generator."""
+    """Each call of `function` is a span like `pattern`; each resumption, where it is a generator.
+
+    Raises TypeError for what is no function or method: a class would no longer be one.
+    """
+    if isinstance(function, staticmethod | classmethod):
+        return cast(F, type(function)(decorate(pattern, function.__func__)))
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(f"{pattern!r} decorates a function or a method, found {function!r}")
     if inspect.isasyncgenfunction(function):
         wrapper: Any = _async_generator(pattern, function)
     elif inspect.isgeneratorfunction(function):

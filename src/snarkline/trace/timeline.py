@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from snarkline.errors import FormatError
+from snarkline.errors import FormatError, InputError
 from snarkline.native import core
 from snarkline.text import check_depth
 
@@ -52,11 +52,15 @@ class Timeline:
         self.threads: dict[int, str] = {}
         self.dropped = 0
         self._calls = [code_of(call) for call in calls]
+        if not 0 <= sample_ms <= 60_000:
+            raise InputError(f"sample_ms: expected milliseconds from 0 (none) to 60,000, found {sample_ms!r}")
         self._sample_ns = int(sample_ms * 1e6)
         self._boundary = boundary
         self._root: core.span | None = None
 
     def __enter__(self) -> Timeline:
+        if self._root is not None or self.spans:
+            raise RuntimeError("a Timeline records once: make another one for another block")
         if core.spans_active() == 0:
             core.spans_forget()
             core.span_details().clear()
@@ -73,9 +77,9 @@ class Timeline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        root = self._root
-        assert root is not None
-        self._root = None
+        root, self._root = self._root, None
+        if root is None:
+            raise RuntimeError("the timeline was not entered")
         if os.getpid() != self._pid:
             return  # a forked child leaves its parent's timeline
         if self._boundary:
@@ -185,7 +189,11 @@ class Timeline:
         return timeline
 
     def save(self, path: str | Path) -> None:
-        """Writes the timeline: `.html` a page, `.trace.json` Perfetto's format, else JSON that `load` reads."""
+        """Writes the timeline: `.html` a page, `.trace.json` Perfetto's format, other `.json` what `load` reads.
+
+        Raises InputError for another suffix.
+        """
+        check_suffix(Path(path))
         Path(path).write_text(self.rendered(path), encoding="utf-8")
 
     def rendered(self, path: str | Path) -> str:
@@ -211,6 +219,12 @@ class Timeline:
         except (ValueError, RecursionError) as error:  # bytes that are no text, no JSON, endless numbers, deep nesting
             raise FormatError(path, "text", "JSON", str(error)) from error
         return cls.from_json(data, path)
+
+
+def check_suffix(path: Path) -> None:
+    """Raises InputError unless a timeline can be saved under that name."""
+    if path.suffix not in (".html", ".json"):
+        raise InputError(f"{path}: a timeline's file ends in .html, .json or .trace.json")
 
 
 def _counter(ns: Any, rss: Any, live: Any, pending: Any) -> CounterSample:
