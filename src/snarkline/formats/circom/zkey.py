@@ -28,6 +28,7 @@ from snarkline.formats import _native
 from snarkline.formats.binary import Bytes, Container, MappedFile, Section, open_container
 from snarkline.formats.circom.fields import read_curve_fields
 from snarkline.formats.points import bytes_per_point, check_point, check_points, to_points
+from snarkline.groth16.footprint import CHECKED_POINTS
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, VerifyingKey, odd_coset_domain
 from snarkline.native import core
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
@@ -37,7 +38,6 @@ VERSION = 1
 GROTH16 = 1
 PROTOCOLS = {1: "Groth16", 2: "PLONK", 10: "FFLONK"}
 COEFFICIENT = np.dtype([("matrix", "<u4"), ("row", "<u4"), ("column", "<u4"), ("value", "<u8", (4,))])
-CHECKED_POINTS = 1 << 16  # at a time: 4 to 12 MiB
 NAMES = {3: "IC", 5: "A", 6: "B1", 7: "B2", 8: "L", 9: "H"}
 HEADER_POINTS = (Group.G1, Group.G1, Group.G2, Group.G2, Group.G1, Group.G2)
 
