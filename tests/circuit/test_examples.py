@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,33 @@ def test_a_folder_is_no_circuit(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
     with pytest.raises(FormatError, match="found no circuit"):
         load_circuit(tmp_path / "empty.py:main")
+
+
+def test_the_docs_show_the_example() -> None:
+    """Every line of Python that docs/circuits.md builds the example from is in the example, in the same order."""
+    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    example = (EXAMPLES / "auction.py").read_text()
+    shown = [block for block in blocks if "compile(" not in block]
+    assert len(shown) == 6
+    for block in shown:
+        for part in filter(None, block.strip("\n").split("\n\n")):
+            assert part.strip("\n") in example, part
+
+
+def test_the_docs_names_exist() -> None:
+    """Gadgets that docs/circuits.md lists are in the modules that it names."""
+    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
+    table = text[text.index("## Gadgets") : text.index("## Templates")]
+    module, found = "", 0
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < 4 or cells[1] in ("module", "---", "words"):
+            module = "" if len(cells) > 1 and cells[1] == "words" else module
+            continue
+        module = cells[1].strip("`") or module
+        for name in re.findall(r"`([a-z0-9_]+)[`(]", cells[2]):
+            if module:
+                assert hasattr(import_module(f"snarkline.circuit.gadgets.{module}"), name), (module, name)
+                found += 1
+    assert found > 15
