@@ -107,7 +107,8 @@ def test_a_wrong_input_is_explained(
         (["compile", "{}:nothing"], "expected a function nothing with @circuit, found circuits membership"),
         (["compile", "missing.py:x"], "missing.py: no such file"),
         (["compile", "{}"], "FILE.py:NAME"),
-        (["compile", "broken.py:x"], "broken.py: line 1: expected Python"),
+        (["compile", "broken.py:x"], "broken.py, line 1: invalid syntax"),
+        (["compile", "raises.py:x"], "x: raises.py, line 5: ZeroDivisionError: division by zero"),
         (["compile", "{}:membership", "--sizes", "depth"], "--sizes: expected NAME=N"),
         (["compile", "{}:membership", "--sizes", "height=3"], "it has no parameter height"),
         (["compile", "{}:membership", "--curve", "bn255"], "--curve: expected one of bn254, bls12_381"),
@@ -121,6 +122,7 @@ def test_command_lines_that_are_refused(
     words: list[str], message: str, circuit_of: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("broken.py").write_text("def (:\n")
+    Path("raises.py").write_text("from snarkline.circuit import *\n\n@circuit\ndef x(cs):\n    return 1 / 0\n")
     file = circuit_of("merkle_poseidon.py")
     assert snarkline(monkeypatch, *(word.format(file) for word in words)) == 2
     assert message in " ".join(capsys.readouterr().err.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import textwrap
@@ -78,6 +79,9 @@ def test_damage_is_noticed() -> None:
     for length in (0, 7, 8, 47, len(data) - 1):
         with pytest.raises(FormatError):
             decode(data[:length], BN254)
+    for payload in (bytes(8), (2).to_bytes(8, "little") + b"{}", data[40:-8]):
+        with pytest.raises(FormatError, match="a header and its arrays"):
+            decode(data[:8] + hashlib.sha256(payload).digest() + payload, BN254)
 
 
 def test_a_damaged_entry_is_recorded_again(tmp_path: Path) -> None:

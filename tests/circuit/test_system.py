@@ -9,6 +9,7 @@ import pytest
 from evaluation import satisfied
 
 from snarkline.circuit import Batch, Bit, Builder, ConstraintSystem, Num, UInt8, gadget
+from snarkline.circuit.gadgets.pack import num2bits
 from snarkline.curves.curve import BLS12_381, BN254
 from snarkline.errors import CircuitError
 
@@ -205,6 +206,18 @@ def test_a_template_that_depends_on_values_is_named(function: Callable[..., Any]
     message = rf"outer/{function.__name__}: it depends on the value of one of its wires"
     with pytest.raises(CircuitError, match=message), cs.scope("outer"):
         cs.call(gadget(function), value)
+
+
+def test_a_gadget_cannot_reach_around_its_inputs() -> None:
+    cs = ConstraintSystem(BN254)
+    outside = cs.alloc()
+
+    @gadget
+    def reaches(cs: Builder, x: Num) -> Num:
+        return num2bits(cs, outside, 8).num() + x
+
+    with pytest.raises(CircuitError, match="reaches: a wire of another constraint system, or of another gadget"):
+        cs.call(reaches, cs.alloc())
 
 
 def uncomputed(cs: Builder, x: Num) -> Num:

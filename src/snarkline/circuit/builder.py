@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.recorder import FALSE, ONE, TRUE, Recorder
-from snarkline.circuit.values import Bit, Bits, Num, Operand, combination
+from snarkline.circuit.values import Bit, Bits, Num, Operand, Wired, combination
 
 
 class Builder(Recorder):
@@ -88,6 +88,17 @@ class Builder(Recorder):
         """Values of one shape as a batch."""
         return Batch.of(self, values)
 
+    def require_own(self, *values: Any) -> None:
+        """Raises CircuitError for a wire of another system, also within lists and tuples.
+
+        Gadgets that read the wires of their inputs need it: a column means another wire in another system.
+        """
+        for value in values:
+            if isinstance(value, list | tuple):
+                self.require_own(*value)
+            elif isinstance(value, Wired) and value.cs is not self:
+                raise self.error("a wire of another constraint system, or of another gadget, is used here")
+
     def checked(self, gadget: Gadget[Returned]) -> Gadget[Returned]:
         """The gadget. Raises CircuitError for another thing."""
         if not isinstance(gadget, Gadget):
@@ -128,6 +139,7 @@ class Gadget(Generic[Returned]):
         self.__doc__ = function.__doc__
 
     def __call__(self, cs: Builder, *inputs: Any) -> Returned:
+        cs.require_own(inputs)
         return self.function(cs, *inputs)
 
     def __repr__(self) -> str:

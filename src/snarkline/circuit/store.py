@@ -111,6 +111,13 @@ def decode(data: bytes, curve: Curve, path: str | None = None) -> Recording:
     payload = data[len(MAGIC) + 32 :]
     if hashlib.sha256(payload).digest() != data[len(MAGIC) : len(MAGIC) + 32]:
         raise FormatError(path, f"offset {len(MAGIC)} (SHA-256)", "the digest of the rest", "another")
+    try:
+        return _decode(payload, curve)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(path, f"offset {len(MAGIC) + 32}", "a header and its arrays", error) from None
+
+
+def _decode(payload: bytes, curve: Curve) -> Recording:
     size = int.from_bytes(payload[:8], "little")
     header = json.loads(payload[8 : 8 + size])
     arrays, at = {}, 8 + size

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +13,7 @@ from snarkline.cli.options import Argument, Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable
 
 if TYPE_CHECKING:
-    from snarkline.circuit import CompiledCircuit
+    from snarkline.circuit import Circuit, CompiledCircuit
     from snarkline.curves.curve import Curve
     from snarkline.r1cs.structured import StructuredR1CS
     from snarkline.r1cs.structured_witness import StructuredWitness
@@ -50,8 +52,8 @@ def compile_circuit(path: Path, curve: str | None = None, sizes: str | None = No
     chosen = BN254 if curve is None else CURVES[curve]
     circuit = load_circuit(path)
     library = Library(chosen, TemplateStore(template_folder()))
-    compiled: CompiledCircuit = circuit.compile(chosen, library=library, **read_sizes(sizes))
-    return compiled
+    with _errors_of(source_file(path), circuit.name):
+        return circuit.compile(chosen, library=library, **read_sizes(sizes))
 
 
 def template_folder() -> Path:
@@ -59,8 +61,27 @@ def template_folder() -> Path:
     return Path.home() / ".cache" / "snarkline" / "templates"
 
 
-def load_circuit(path: Path) -> Any:
-    """The circuit of FILE.py:NAME. The file is run; what it raises goes through."""
+@contextmanager
+def _errors_of(file: Path, name: str) -> Iterator[None]:
+    """What a circuit's own code raises becomes a CircuitError that names the line of its file."""
+    import traceback
+
+    from snarkline.errors import CircuitError, SnarklineError
+
+    try:
+        yield
+    except SyntaxError as error:
+        raise CircuitError(name, f"{error.filename}, line {error.lineno}: {error.msg}") from None
+    except (SnarklineError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == file.resolve()]
+        where = f"{file}, line {frames[-1].lineno}" if frames else str(file)
+        raise CircuitError(name, f"{where}: {type(error).__name__}: {error}") from error
+
+
+def load_circuit(path: Path) -> Circuit:
+    """The circuit of FILE.py:NAME. The file is run, with its folder among those that modules are imported from."""
     import importlib.util
     import sys
 
@@ -77,10 +98,9 @@ def load_circuit(path: Path) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
+    sys.path.insert(0, os.fspath(file.parent.resolve()))
+    with _errors_of(file, name):
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise FormatError(file, f"line {error.lineno}", "Python", error.msg) from None
     circuits = {key: value for key, value in vars(module).items() if isinstance(value, Circuit)}
     if name not in circuits:
         expected = f"a function {name} with @circuit"

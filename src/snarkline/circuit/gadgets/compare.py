@@ -32,6 +32,7 @@ def is_equal(cs: Builder, a: Operand, b: Operand) -> Bit:
 
 def enforce_nonzero(cs: Builder, number: Num) -> Num:
     """The inverse of a number, which cannot be 0. One constraint: x * inverse = 1."""
+    cs.require_own(number)
     inverse = cs.new()
     cs.emit(Op.INVERSE, inverse, cs.sum(number.terms))
     cs.row(number.terms, {inverse: 1}, {ONE: 1})

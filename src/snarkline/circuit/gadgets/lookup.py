@@ -18,6 +18,7 @@ def lookup(cs: Builder, index: Bits, *tables: Sequence[int]) -> list[Num]:
     A table is a multilinear polynomial in the bits of the index: once the products of the bits are there, which the
     tables share, each entry is a linear combination of them.
     """
+    cs.require_own(index)
     k = len(index)
     if k > MAX_BITS:
         raise cs.error(f"tables have up to 2^{MAX_BITS} entries; an index of {k} bits is asked for")

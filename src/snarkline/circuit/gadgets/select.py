@@ -17,6 +17,7 @@ def select(cs: Builder, condition: Bit, a: Any, b: Any) -> Any:
 
     (a - b) * condition = result - b.
     """
+    cs.require_own(condition, a, b)
     if isinstance(a, Bit) and isinstance(b, Bit):
         return Bit(cs, logic.ch(cs, condition.literal, a.literal, b.literal))
     if isinstance(a, Bits) and isinstance(b, Bits) and len(a) == len(b) and type(a) is type(b):
@@ -44,6 +45,7 @@ def _select_number(cs: Builder, condition: Bit, a: Operand, b: Operand) -> Num:
 
 def swap(cs: Builder, condition: Bit, a: Num, b: Num) -> tuple[Num, Num]:
     """(b, a) if the condition is 1, else (a, b). One constraint."""
+    cs.require_own(condition)
     first = _select_number(cs, condition, b, a)
     return first, a + b - first
 
