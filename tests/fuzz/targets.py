@@ -6,7 +6,9 @@ import contextlib
 import functools
 import io
 import json
+import lzma
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +16,12 @@ from pathlib import Path
 from mutate import CORPUS as FILES
 from raw_files import vector
 
-from snarkline import Timeline
+from snarkline import Timeline, setup
 from snarkline.curves.curve import BLS12_381, BN254
 from snarkline.errors import InputError
+from snarkline.filecoin.porep.c1 import parse_phase1
+from snarkline.filecoin.registry import SECTOR_SIZES
+from snarkline.formats import bellperson
 from snarkline.formats.circom import (
     WitnessCalculator,
     load_proving_key,
@@ -33,6 +38,7 @@ from snarkline.formats.circom import (
 )
 from snarkline.formats.circom.inputs import read_inputs, value_modulo
 from snarkline.formats.circom.shape import read_shape
+from snarkline.groth16.layout import bellperson_layout
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify
 
@@ -136,8 +142,32 @@ def timeline(data: bytes) -> None:
     found.report()
 
 
+def params(data: bytes) -> None:
+    """bellperson's parameters: what is accepted is written again to the byte."""
+    with as_file(data) as path:
+        key = bellperson.load_parameters(path)
+    with tempfile.TemporaryDirectory() as folder:
+        bellperson.save_parameters(key, Path(folder) / "again.params")
+        assert (Path(folder) / "again.params").read_bytes() == data
+
+
+def params_vk(data: bytes) -> None:
+    with as_file(data) as path:
+        bellperson.load_verifying_key(path)
+
+
+def params_proof(data: bytes) -> None:
+    assert bellperson.proof_to_bytes(bellperson.proof_from_bytes(data, [1])) == data
+
+
+def c1(data: bytes) -> None:
+    """The output of Filecoin's commit phase 1."""
+    parse_phase1(data, SECTOR_SIZES["2KiB"])
+
+
+CIRCOM = (r1cs, wtns, zkey, vk, proof, public, inputs, calculator, wasm, sym, info)
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    f.__name__: f for f in (r1cs, wtns, zkey, vk, proof, public, inputs, calculator, wasm, sym, info, timeline)
+    f.__name__: f for f in (*CIRCOM, timeline, params, params_vk, params_proof, c1)
 }
 
 _FILE_OF = {
@@ -162,6 +192,10 @@ def seeds(target: str) -> list[bytes]:
         return [(VECTORS / "edge" / "compare_bn128" / "input.json").read_bytes(), b'{"a": ["0x1f", -3]}', *kept]
     if target == "timeline":
         return [_timeline(), *kept]
+    if target == "c1":
+        return [lzma.decompress((VECTORS.parent / "filecoin" / "seal_2KiB" / "c1.json.xz").read_bytes()), *kept]
+    if target.startswith("params"):
+        return [_bellperson_files()[target], *kept]
     return [data for file, data in FILES if file == _FILE_OF[target]] + kept
 
 
@@ -181,6 +215,22 @@ def _timeline() -> bytes:
     with Timeline("seed") as found:
         load_proving_key(key)
     return json.dumps(found.to_json()).encode()
+
+
+@functools.cache
+def _bellperson_files() -> dict[str, bytes]:
+    """Parameters, verifying key and proof of a small circuit."""
+    folder = VECTORS / "multiplier_bls12381"
+    circuit = load_r1cs(folder / "circuit.r1cs")
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as name:
+        warnings.simplefilter("ignore")
+        key, files = setup(circuit, layout=bellperson_layout), [Path(name) / "key.params", Path(name) / "key.vk"]
+        bellperson.save_parameters(key, files[0])
+        bellperson.save_verifying_key(key, files[1])
+        with Prover(key, r1cs=circuit, threads=1) as prover:
+            made = prover.prove(load_witness(folder / "circuit.wtns"))
+        contents = [file.read_bytes() for file in files]
+    return {"params": contents[0], "params_vk": contents[1], "params_proof": bellperson.proof_to_bytes(made)}
 
 
 @functools.cache

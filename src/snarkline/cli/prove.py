@@ -94,7 +94,8 @@ def prove(
     import time
     from contextlib import ExitStack, nullcontext
 
-    from snarkline import Prover, Timeline, load_proving_key, load_r1cs, span
+    import snarkline
+    from snarkline import Prover, load_proving_key, span
     from snarkline.formats.circom import proof_to_json, public_to_json
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output, public, trace))
@@ -106,7 +107,7 @@ def prove(
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
     cap = _memory_cap(key, max_memory, threads)
     started = time.perf_counter()
-    timeline = Timeline() if trace is not None else None
+    timeline = snarkline.Timeline() if trace is not None else None
     with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
         with timeline or nullcontext(), report.working("proving"), span("snarkline prove"):
             with span("load"):
@@ -117,7 +118,7 @@ def prove(
                     circuit, values = run_circuit(source, proving_key.curve, sizes, input_, check=not no_check)
                     proving_key = proving_key.attach(circuit)
                 else:
-                    circuit = load_r1cs(r1cs, threads=threads) if r1cs is not None else None
+                    circuit = snarkline.load_r1cs(r1cs, threads=threads) if r1cs is not None else None
                     values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
             with Prover(
                 proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
@@ -177,11 +178,12 @@ def _witness(
     log: Callable[[str], None] | None,
 ) -> Witness:
     from snarkline import load_witness
-    from snarkline.errors import MismatchError
-    from snarkline.formats.circom import calculate_witness
 
     if witness is not None:
         return load_witness(input_bytes(witness), curve=curve, threads=threads)
+    from snarkline.errors import MismatchError
+    from snarkline.formats.circom import calculate_witness
+
     assert wasm is not None and input_ is not None
     found = calculate_witness(wasm, input_bytes(input_), log=log)
     if found.curve is not curve:
