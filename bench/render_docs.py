@@ -107,17 +107,27 @@ def profile() -> str:
 def startup() -> str:
     """What starting costs, and how far over their floors the two bounded cases are."""
     results, rows, lines = load("startup"), [], []
+    if not results:
+        return "Not recorded.\n"
     for result in results:
-        for name, entry in result["commands"].items():
-            m = entry["median"]
+        median = {name: entry["median"] for name, entry in result["commands"].items()}
+        for name, m in median.items():
             rows.append([f"`{name}`", f"{m['wall_s'] * 1e3:.0f}", f"{m['cpu_s'] * 1e3:.0f}", f"{m['peak_mib']:.0f}"])
-        median = {name: entry["median"]["wall_s"] * 1e3 for name, entry in result["commands"].items()}
-        package = median["import numpy, snarkline"] - median["import numpy"]
-        help_ = median["snarkline --help"] - median["empty typer --help"]
+        over = {
+            key: [
+                (median[over][key] - median[floor][key]) * 1e3
+                for over, floor in (
+                    ("import numpy, snarkline", "import numpy"),
+                    ("snarkline --help", "empty typer --help"),
+                )
+            ]
+            for key in ("wall_s", "cpu_s")
+        }
         lines.append(
-            f"\n`import snarkline` over `import numpy`: {package:.0f} ms (bound 30). `--help` over an empty typer "
-            f"program: {help_:.0f} ms (bound 60). Medians of {result['runs']} runs in turns, load average "
-            f"{result['load_average']}.\n"
+            f"\n`import snarkline` over `import numpy`: {over['wall_s'][0]:.0f} ms, {over['cpu_s'][0]:.0f} of CPU (bound "
+            f"30). `--help` over an empty typer program: {over['wall_s'][1]:.0f} ms, {over['cpu_s'][1]:.0f} of CPU (bound "
+            f"60). Medians of {result['runs']} runs in turns; load average {result['load_average']}, niceness "
+            f"{result['niceness']}.\n"
         )
     return table(["process", "wall ms", "CPU ms", "peak MiB"], rows) + "".join(lines) + machine(results)
 

@@ -71,6 +71,7 @@ def main() -> None:
             for name, command in COMMANDS.items():
                 samples[name].append(run(command, folder))
     result: dict[str, Any] = {**machine.facts(), "load_average": round(os.getloadavg()[0], 2), "runs": arguments.runs}
+    result["niceness"] = os.nice(0)
     result["commands"] = {
         name: {
             "median": {key: round(median(s[key] for s in rows), 4) for key in rows[0]},
