@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
-import tempfile
 import warnings
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +12,9 @@ from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption,
 
 def unpack_circuit(folder: Path) -> tuple[Path, Path]:
     """Write the bundled circuit (SHA-256 of 512 bits, circomlib, BN254) to `folder`: paths of .r1cs and .wtns."""
+    import lzma
+    from importlib.resources import files
+
     data = files("snarkline.cli") / "data" / "sha256_512"
     paths = folder / "circuit.r1cs", folder / "circuit.wtns"
     for path in paths:
@@ -31,6 +31,8 @@ def demo(
     quiet: QuietOption = False,
 ) -> None:
     """Prove a bundled circuit, SHA-256 of a 512-bit message, and show where the time went."""
+    import tempfile
+
     report = Report(as_json=as_json, quiet=quiet)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -53,6 +51,8 @@ def prove(
     With --release: what each way of giving memory back adds to a real proof, each run in a process of its own. Proofs
     are verified and, with fixed blinding, must be the same bytes under every policy.
     """
+    import tempfile
+
     from snarkline.cli.bench.classic import ClassicRun
     from snarkline.errors import MismatchError
 
@@ -75,6 +75,8 @@ def prove(
 def _resident(
     key: Path | None, witness: Path | None, runs: int, backend: str, threads: int | None, report: Report
 ) -> None:
+    from statistics import median
+
     from snarkline import Prover
     from snarkline.trace import Timeline
 
@@ -131,6 +133,8 @@ def _bundled(folder: Path) -> tuple[Path, Path]:
 
 
 def _load(key: Path | None, witness: Path | None) -> tuple[ProvingKey, Witness]:
+    import tempfile
+
     from snarkline import load_proving_key, load_r1cs, load_witness, setup
     from snarkline.errors import SecurityWarning
 
@@ -154,6 +158,8 @@ def _phases(timeline: Timeline) -> dict[str, float]:
 
 
 def _table(key: ProvingKey, rows: list[dict[str, float]]) -> Any:
+    from statistics import median
+
     from rich.table import Table
 
     table = Table(title=f"{key.curve.name}, domain {key.domain.size:,}, {len(rows)} proofs, each verified")
