@@ -126,8 +126,8 @@ def startup() -> str:
         lines.append(
             f"\n`import snarkline` over `import numpy`: {over['wall_s'][0]:.0f} ms, {over['cpu_s'][0]:.0f} of CPU "
             f"(bound 30). `--help` over an empty typer program: {over['wall_s'][1]:.0f} ms, {over['cpu_s'][1]:.0f} of "
-            f"CPU (bound 60). Medians of {result['runs']} runs in turns; load average {result['load_average']}, niceness "
-            f"{result['niceness']}.\n"
+            f"CPU (bound 60). Medians of {result['runs']} runs in turns; load average {result['load_average']}, "
+            f"niceness {result['niceness']}.\n"
         )
     return table(["process", "wall ms", "CPU ms", "peak MiB"], rows) + "".join(lines) + machine(results)
 
