@@ -26,8 +26,8 @@ VECTOR_OPERATIONS = {"evaluate": 2, "multiply": 1, "coset_evaluations": 3, "mult
 
 BLINDING = (3, 1 << 250)
 
-MSM_CALLS = 6
-"""Calls of msm in a proof: over the witness (A, B1, B2 together), L, H, and the three sums of the assembly."""
+SUMS = {"begin_msm": 3, "msm": 3}
+"""Sums in a proof: over the witness (A, B1, B2 together), L and H, and the three of the assembly."""
 
 
 class FaultyBackend:
@@ -52,7 +52,7 @@ class FaultyBackend:
             self._calls += 1
             if self._call is None or self._calls - 1 == self._call:
                 self.spoilt += 1
-                return self._spoil(result)
+                return (lambda: self._spoil(result())) if callable(result) else self._spoil(result)
             return result
 
         return call
@@ -143,19 +143,21 @@ def test_passing_fault_in_a_vector(open_faulty: Open, operation: str, call: int,
 
 
 @pytest.mark.parametrize("change", [plus_generator, negate, flipped_bit, dropped])
-@pytest.mark.parametrize("call", range(MSM_CALLS))
+@pytest.mark.parametrize(("operation", "call"), [(op, call) for op, calls in SUMS.items() for call in range(calls)])
 @pytest.mark.parametrize("curve", [BN254, BLS12_381], ids=lambda c: c.name)
-def test_passing_fault_in_an_msm(open_faulty: Open, curve: Curve, call: int, change: Callable[[Point], Point]) -> None:
-    for index in range(3 if call == 0 else 1):
-        prover = open_faulty(curve, "msm", call, change_sum(index, change), with_r1cs=True)
+def test_passing_fault_in_a_sum(
+    open_faulty: Open, curve: Curve, operation: str, call: int, change: Callable[[Point], Point]
+) -> None:
+    for index in range(3 if (operation, call) == ("begin_msm", 0) else 1):
+        prover = open_faulty(curve, operation, call, change_sum(index, change), with_r1cs=True)
         assert_passing_fault_is_mended(prover, curve)
 
 
 @pytest.mark.parametrize("with_r1cs", [True, False], ids=["r1cs", "key alone"])
-@pytest.mark.parametrize("operation", [*VECTOR_OPERATIONS, "msm"])
+@pytest.mark.parametrize("operation", [*VECTOR_OPERATIONS, *SUMS])
 def test_lasting_fault(open_faulty: Open, operation: str, with_r1cs: bool) -> None:
     """Without the circuit the witness may be to blame, for all that the prover can tell."""
-    spoil = change_sum(0, plus_generator) if operation == "msm" else change_element(7)
+    spoil = change_sum(0, plus_generator) if operation in SUMS else change_element(7)
     prover = open_faulty(BN254, operation, None, spoil, with_r1cs=with_r1cs)
     assert_lasting_fault_is_an_error(prover, BN254, InternalError if with_r1cs else UnsatisfiedError)
 
