@@ -112,8 +112,10 @@ def policy_table(rows: list[Row], title: str) -> Any:
     )
     for heading in ("policy", "side"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("inner s", "teardown ms", "beyond inner", "given back ms", "map stall ms", "Python stall ms"):
-        table.add_column(heading, justify="right")
+    for heading in ("inner s", "teardown ms", "beyond inner", "given back ms"):
+        table.add_column(heading, justify="right", min_width=5)
+    for heading in ("map stall ms", "Python stall ms"):
+        table.add_column(heading, justify="right", min_width=9)
     for row in rows:
         table.add_row(
             row["policy"] + (", wiped" if row["secret"] and "layout" not in row else ""),
@@ -129,7 +131,8 @@ def policy_table(rows: list[Row], title: str) -> Any:
 
 
 def _stall(row: Row, name: str) -> str:
-    return "/".join(f"{row[f'stall_{name}_{what}_s'] * 1e3:.3g}" for what in ("p999", "max"))
+    found = (row[f"stall_{name}_{what}_s"] * 1e3 for what in ("p999", "max"))
+    return "/".join(f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" for ms in found)
 
 
 def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
