@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,11 @@ def test_demo(run: Run, tmp_path: Path) -> None:
     outcome = run("demo", "-o", "out")
     assert outcome.code == 0, outcome.err
     assert "verified" in outcome.out
-    assert "second proof" in outcome.out
+    assert "second proof: no fresh memory, its vectors are recycled" in outcome.out
+    assert "MiB of fresh memory, touched for the first time in" in outcome.out
+    (sums,) = (line for line in outcome.out.splitlines() if line.startswith("spans add up: "))
+    total, whole = re.fullmatch(r".* = (.*) \(demo: (.*)\)", sums).groups()  # type: ignore[union-attr]
+    assert total == whole
     assert (tmp_path / "out/proof.json").exists()
 
 

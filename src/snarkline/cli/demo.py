@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from snarkline.cli.options import Option
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, write_text
+
+if TYPE_CHECKING:
+    from snarkline.trace import Span, Timeline
 
 
 def unpack_circuit(folder: Path) -> tuple[Path, Path]:
@@ -61,11 +64,16 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
         with span("load key and witness"):
             key = load_proving_key(folder / "circuit.zkey")
             witness = load_witness(witness_path, curve=key.curve)
+        fresh = [0]
         with Prover(key, r1cs=r1cs, threads=threads) as prover:
             with span("first proof"):
                 prover.prove(witness)
+            fresh.append(prover.arena.stats().fresh_bytes)
+            with span("wipe"):  # by the arena's own thread; a vector is lent again once it has been wiped
+                prover.arena.drain(5.0)
             with span("second proof"):
                 proof = prover.prove(witness)
+            fresh.append(prover.arena.stats().fresh_bytes)
         with span("verify"):
             valid = verify(key.verifying_key, proof)
     save_verifying_key(key.verifying_key, folder / "verification_key.json")
@@ -77,6 +85,39 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
     write_text({folder / name: text for name, text in texts.items()})
     report.line(f"  proof {'verified' if valid else 'REFUSED'}\n")
     report.line(timeline.report(min_share=0.01))
+    report.line(f"\n{_sum_of_spans(timeline)}")
+    for name, before, after in zip(("first proof", "second proof"), fresh, fresh[1:], strict=False):
+        report.line(_fresh_memory(timeline, name, after - before))
     report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})
     if not valid:
         raise SystemExit(1)
+
+
+def _sum_of_spans(timeline: Timeline) -> str:
+    """The demo's parts, which add up to its time: no part overlaps another one."""
+    from snarkline.trace.gaps import find_gaps
+    from snarkline.trace.report import duration
+
+    (whole,) = (s for s in timeline.spans if s.name == "demo")
+    parts = timeline.children()[whole.id]
+    named, unattributed = sum(s.wall_s for s in parts), find_gaps(timeline)[whole.id].wall_s
+    total = duration(named + unattributed)
+    return (
+        f"spans add up: {len(parts)} parts {duration(named)} + unattributed {duration(unattributed)} = {total}"
+        f" (demo: {duration(whole.wall_s)})"
+    )
+
+
+def _fresh_memory(timeline: Timeline, proof: str, n_bytes: int) -> str:
+    """What a proof took from the kernel; the arena's other vectors were there already."""
+    from snarkline.trace.report import amount, duration
+
+    (whole,) = (s for s in timeline.spans if s.name == proof)
+    touched = sum(s.wall_s for s in timeline.spans if s.name == "arena.first_touch" and _within(s, whole))
+    if not n_bytes:
+        return f"{proof}: no fresh memory, its vectors are recycled"
+    return f"{proof}: {amount(n_bytes)} of fresh memory, touched for the first time in {duration(touched)}"
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.begin.ns <= inner.begin.ns and inner.end.ns <= outer.end.ns

@@ -135,7 +135,8 @@ def evidence_note(e: Evidence) -> str:
     if e.system_ns * 10 > wall:
         parts.append(f"{100 * min(1.0, e.system_ns / wall):.0f} % system time")
     if e.starved_ns * 5 > wall:
-        taken = f" (taken away {e.involuntary} times)" if e.involuntary else ""
+        times = "once" if e.involuntary == 1 else f"{e.involuntary} times"
+        taken = f" (taken away {times})" if e.involuntary else ""
         parts.append(f"{100 * min(1.0, e.starved_ns / wall):.0f} % waiting for a processor{taken}")
     if e.rss_fell >= 1 << 20:
         parts.append(f"RSS fell {amount(e.rss_fell)}")
