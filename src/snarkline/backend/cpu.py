@@ -20,6 +20,9 @@ from snarkline.r1cs.structured_witness import StructuredWitness
 
 R = TypeVar("R")
 
+FEW_POINTS = 64
+"""A sum of fewer points is done by one thread: it takes less time than starting others."""
+
 
 class CpuBackend:
     """Runs every operation on `threads` threads. Holds no state of a proof, so threads may share it.
@@ -33,6 +36,7 @@ class CpuBackend:
 
     def __init__(self, threads: int, arena: Arena, *, isa: str = "auto") -> None:
         self._executor: core.Executor | None = core.Executor(threads, isa)
+        self._alone = core.Executor(1, isa)
         self._arena = arena
 
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
@@ -108,7 +112,10 @@ class CpuBackend:
 
     def msm(self, tables: Sequence[PointTable], scalars: FrVector) -> list[Point]:
         jobs = [(table.group.value, table.limbs) for table in tables]
-        sums = self._core.msm(scalars.curve.name, jobs, scalars.limbs, scalars.form is Form.MONTGOMERY)
+        executor = self._core  # raises once the backend is closed
+        if len(scalars) < FEW_POINTS:
+            executor = self._alone
+        sums = executor.msm(scalars.curve.name, jobs, scalars.limbs, scalars.form is Form.MONTGOMERY)
         return [PointTable(t.curve, t.group, s).point(0) for t, s in zip(tables, sums, strict=True)]
 
     def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
