@@ -314,6 +314,30 @@ class Check:
         row["bytes"] = self.device._pool.total_bytes()
         return row
 
+    def profile(self) -> None:
+        """A sum of each curve and a transform between marks, for `ncu --profile-from-start off`."""
+        runs = []
+        for curve in (BLS12_381, BN254):
+            n = 1 << 22
+            index = np.zeros((n, 4), np.uint64)
+            index[:, 0] = np.arange(1000, 1000 + n)
+            table = self.gpu.fixed_base(Point.generator(curve, Group.G1), FrVector(curve, index, Form.CANONICAL))
+            points = [(Group.G1, self.device.upload(table.limbs))]
+            msm, scalars = backend_module.Msm(self.device, curve), self.device.upload(random_scalars(curve, n))
+            runs.append(lambda msm=msm, points=points, scalars=scalars: msm.run(points, scalars, False))
+        curve = BLS12_381
+        transform = TransformBuilder(self.device, curve).build(24, pow(curve.generator, (curve.r - 1) >> 24, curve.r))
+        data = self.device.upload(random_scalars(curve, 1 << 24))
+        runs.append(lambda: run_transform(self.device, Module("ntt", curve.name), transform, data))
+        for run in runs:
+            run()
+        self.device.synchronize()
+        self.cupy.cuda.profiler.start()
+        for run in runs:
+            run()
+        self.device.synchronize()
+        self.cupy.cuda.profiler.stop()
+
     # ---- proofs ----
 
     def circuits(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu_figures
 import release_figures
 
 ROOT = Path(__file__).parent.parent
@@ -137,6 +138,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "profile": profile,
     "provers": provers,
     "startup": startup,
+    **gpu_figures.SECTIONS,
     **release_figures.SECTIONS,
 }
 

@@ -37,19 +37,22 @@ SNL_KERNEL(128, 4) multiply_fp(SNL_CURVE::Fp* out, const SNL_CURVE::Fp* in, u32 
   multiply_chains(out, in, rounds, all);
 }
 
-// `rounds` times 64 multiply-adds of 32 x 32 + 64 bits a thread, in 8 chains: the unit that bounds all products. Each
-// multiplies the low word of its own sum, so that no product can be taken out of the loop.
+// `rounds` times 64 multiply-adds of 32 x 32 + 64 bits a thread, in 8 chains: the unit that bounds all products. One
+// factor changes all the time, so that no product can be taken out of the loop.
 SNL_KERNEL(128, 4) multiply_add(u64* out, const u32* in, u32 rounds) {
   constexpr int n = 8;
   u64 sum[n];
-  const u32 a = in[threadIdx.x % 2], b = in[2] | 1;
-  SNL_UNROLL for (int k = 0; k < n; k++) sum[k] = a + static_cast<u32>(k);
+  u32 a[n], b = in[1];
+  SNL_UNROLL for (int k = 0; k < n; k++) {
+    a[k] = in[0] + threadIdx.x + static_cast<u32>(k);
+    sum[k] = a[k];
+  }
   SNL_ROLLED for (u32 r = 0; r < rounds; r++) {
     SNL_UNROLL for (int i = 0; i < 64 / n; i++) {
       SNL_UNROLL for (int k = 0; k < n; k++) {
-        const u32 low = static_cast<u32>(sum[k]);
-        asm volatile("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum[k]) : "r"(low), "r"(b));
+        asm volatile("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum[k]) : "r"(a[k]), "r"(b));
       }
+      b += a[0];
     }
   }
   u64 total = 0;

@@ -48,7 +48,7 @@ struct DivisionSteps {
   // 30 steps on the low words of f and g; `zeta` is -(delta + 1/2). The matrix is scaled by 2^30.
   SNL_DEVICE static Matrix batch(i32& zeta, u32 f, u32 g) {
     u32 u = 1, v = 0, q = 0, r = 1;
-    SNL_ROLLED for (int i = 0; i < 30; i++) {
+    SNL_UNROLL for (int i = 0; i < 30; i++) {
       const u32 odd = 0 - (g & 1);
       u32 swap = static_cast<u32>(zeta >> 31);
       g += ((f ^ swap) - swap) & odd;
