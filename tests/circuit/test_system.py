@@ -162,6 +162,24 @@ def test_equal_stretches_of_the_top_level_are_kept_once() -> None:
     assert len(r1cs.templates) < 5 and outputs(cs, [0, 1, 2, 3]) == [1, 2, 5, 10]
 
 
+@gadget
+def times_given(cs: Builder, x: Num) -> Num:
+    return x * cs.alloc() + cs.alloc_bit()
+
+
+def test_values_can_be_given_within_gadgets() -> None:
+    cs = ConstraintSystem(BN254)
+    x = cs.alloc()
+    cs.output(cs.call(times_given, cs.call(times_given, x)))
+    cs.output(cs.scan(times_given, x, count=3))
+    for value in cs.map(times_given, cs.batch([x, x, cs.alloc()])):
+        cs.output(value)
+    r1cs = cs.finish()
+    # x; 2 and 3 of the calls; 3 pairs of the chain; the number that was allocated for the batch; 3 pairs of the map
+    given = [10, 2, 1, 3, 0, 1, 1, 2, 0, 3, 1, 20, 5, 0, 6, 1, 7, 1]
+    assert satisfied(r1cs, given)[1:6] == [63, 67, 50, 61, 141]
+
+
 def test_public_wires() -> None:
     cs = ConstraintSystem(BN254)
     x = cs.alloc()

@@ -11,7 +11,10 @@ from snarkline.r1cs.template import Template
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """A run before its wires have their final numbers: `first` is the first instance's first own wire."""
+    """A run before its wires have their final numbers: `first` is the first instance's first own wire.
+
+    `joins` says whether it may become one run with others: values are given to runs of one instance only.
+    """
 
     template: int
     count: int
@@ -20,6 +23,7 @@ class Instances:
     stride: Ints
     table: Ints | None
     path: str
+    joins: bool
 
     def part(self, start: int, stop: int, n_aux: int) -> Instances:
         """Instances start to stop."""
@@ -47,5 +51,5 @@ def merged(runs: Sequence[Instances], templates: Sequence[Template]) -> Iterator
 
 def _follows(run: Instances, other: Instances, length: int, n_aux: int) -> bool:
     """Whether the other is the next single instance of the same template, called from the same place."""
-    alike = (run.template, run.path, 1, 1) == (other.template, other.path, run.count, other.count)
+    alike = (run.template, run.path, 1, 1) == (other.template, other.path, run.count, other.count) and run.joins
     return alike and run.table is None and other.table is None and other.first == run.first + length * n_aux

@@ -92,20 +92,20 @@ class ConstraintSystem(Builder):
 
     def inputize(self, value: Operand) -> Num:
         """A public wire that takes the value of a private number: wire * 1 = value."""
-        terms = combination(self, value)
-        column = PUBLIC + len(self._public_bits)
-        self._public_bits.append(False)
+        terms, column = combination(self, value), self._new_computed_public()
         self.row({column: 1}, {ONE: 1}, terms)
         self.emit(Op.LINEAR, column, self.sum(terms))
         return Num(self, {column: 1})
 
     def expose(self, value: Operand) -> Num:
         """A public wire that takes the value of a combination: combination * 1 = wire."""
-        terms = combination(self, value)
-        column = PUBLIC + len(self._public_bits)
-        self._public_bits.append(False)
+        terms, column = combination(self, value), self._new_computed_public()
         self.emit(Op.SOLVE, column, self.row(terms, {ONE: 1}, {column: 1}))
         return Num(self, {column: 1})
+
+    def _new_computed_public(self) -> int:
+        self._public_bits.append(False)
+        return PUBLIC + len(self._public_bits) - 1
 
     def output(self, value: Operand) -> Num:
         """A public wire among the circuit's outputs, which stand before its inputs: value * 1 = wire."""
@@ -210,11 +210,8 @@ class ConstraintSystem(Builder):
 
     def _will_be_bit(self, column: int, template: Template, first: int) -> bool:
         """Whether a column is a bit, once the instance of a template whose own columns begin at `first` is there."""
-        return (
-            bool(template.bits[template.first_aux + column - first])
-            if first <= column < PUBLIC
-            else self.is_bit(column)
-        )
+        is_own = first <= column < PUBLIC
+        return bool(template.bits[template.first_aux + column - first]) if is_own else self.is_bit(column)
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -223,7 +220,7 @@ class ConstraintSystem(Builder):
         try:
             return self.library.get(self.checked(gadget), pattern)
         except CircuitError as error:
-            raise CircuitError("/".join(filter(None, (self.path, error.gadget))), error.detail) from None
+            raise CircuitError(self._place(error.gadget), error.detail) from None
 
     def _stretch(self, gadget: Gadget[Any], shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
         """Instances of one pattern: shape and slots of their outputs."""
@@ -240,16 +237,16 @@ class ConstraintSystem(Builder):
             number = self._numbers.setdefault(template, len(self._templates))
             if number == len(self._templates):
                 self._templates.append(template)
-            run = Instances(number, wiring.count, first, base, stride, table, self.path)
+            joins = len(recording.given) == 0
+            run = Instances(number, wiring.count, first, base, stride, table, self.path, joins)
             self._add_instances(run, recording.given)
         return recording.shape, outputs
 
     def _add_instances(self, run: Instances, given: Ints) -> None:
         template = self._templates[run.template]
         self._count_rows(run.count * template.n_rows, template.name)
-        # Values can be given to a run of one instance only.
-        for i in range(run.count if len(given) else 1):
-            one = run if len(given) == 0 else run.part(i, i + 1, template.n_aux)
+        for i in range(1 if run.joins else run.count):
+            one = run if run.joins else run.part(i, i + 1, template.n_aux)
             self._runs.append(one)
             self._firsts.append(one.first)
             for offset in given.tolist():
@@ -270,7 +267,7 @@ class ConstraintSystem(Builder):
             self._templates.append(template)
         self._count_rows(template.n_rows, "")
         base = np.array(ports, dtype=np.int64)
-        self._runs.append(Instances(number, 1, self._first, base, np.zeros_like(base), None, ""))
+        self._runs.append(Instances(number, 1, self._first, base, np.zeros_like(base), None, "", joins=False))
         self._firsts.append(self._first)
         self._clear()
 
@@ -278,12 +275,15 @@ class ConstraintSystem(Builder):
         self._n_rows += n
         limit = 1 << self.curve.two_adicity - 1
         if self._n_rows + self.n_public + 1 > limit:
-            where = CircuitError("/".join(filter(None, (self.path, name))), "")
             raise CircuitError(
-                where.gadget,
+                self._place(name),
                 f"{self._n_rows} constraints and {self.n_public} public wires; the scalar field of {self.curve.name} "
                 f"has evaluation domains up to 2^{self.curve.two_adicity - 1}",
             )
+
+    def _place(self, name: str) -> str:
+        """The path of something within the gadget that is being recorded."""
+        return "/".join(filter(None, (self.path, name)))
 
     def _add_given(self, given: Given) -> None:
         last = self._all_given[-1] if self._all_given else None
