@@ -43,6 +43,19 @@ def ceilings() -> str:
     return text or "Not recorded.\n"
 
 
+def modules() -> str:
+    """How long the kernels take to compile."""
+    lines = []
+    for result in results():
+        seconds = result["compile_seconds"]
+        slowest = max(seconds, key=seconds.__getitem__)
+        lines.append(
+            f"{len(seconds)} modules, {sum(seconds.values()):.0f} core-seconds together, {slowest} the longest with "
+            f"{seconds[slowest]:.0f}.\n" + machine(result)
+        )
+    return "".join(lines) or "Not recorded.\n"
+
+
 def transforms() -> str:
     text = ""
     for result in results():
@@ -119,12 +132,13 @@ def profile() -> str:
             if entry["us"] >= SHOWN
         ]
         header = ["run", "kernel", "us", "registers", "warps", "issue", "wide multiplier", "L2", "DRAM TB/s"]
-        text += table([*header, "mostly waits for"], rows) + machine(result)
+        text += table([*header, "mostly waits for"], rows) + machine(result | {"commit": result["profile_commit"]})
     return text or "Not recorded.\n"
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-ceilings": ceilings,
+    "gpu-modules": modules,
     "gpu-transforms": transforms,
     "gpu-sums": sums,
     "gpu-proofs": proofs,

@@ -4,7 +4,8 @@
     ncu --profile-from-start off --clock-control none --csv --page raw --log-file ncu.csv \\
         --section SpeedOfLight --section Occupancy --section MemoryWorkloadAnalysis --section WarpStateStats \\
         --section ComputeWorkloadAnalysis --section SchedulerStats python bench/gpu_check.py out.json --only profile
-    python bench/record_gpu.py gpu.json ncu.csv --driver 580.0 --commit abc --host "16 cores"
+    python bench/gpu_check.py check.json --only build
+    python bench/record_gpu.py gpu.json ncu.csv --build check.json --driver 580.0 --commit abc --host "16 cores"
 
 writes docs/data/gpu/NAME.json, from which bench/render_docs.py makes the tables.
 """
@@ -65,9 +66,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", type=Path)
     parser.add_argument("profiles", type=Path, nargs="*")
+    parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--name", default="h200")
     for name in ("driver", "commit", "host"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--profile-commit", help="if it is another")
     arguments = parser.parse_args()
     result = {
         "commit": arguments.commit,
@@ -75,6 +78,8 @@ def main() -> None:
         "driver": arguments.driver,
         "host": arguments.host,
         **json.loads(arguments.figures.read_text()),
+        "compile_seconds": json.loads(arguments.build.read_text())["compile_seconds"],
+        "profile_commit": arguments.profile_commit or arguments.commit,
         "profile": [entry for path in arguments.profiles for entry in profile(path)],
     }
     DATA.mkdir(parents=True, exist_ok=True)

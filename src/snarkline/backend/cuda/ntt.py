@@ -12,7 +12,8 @@ from snarkline.curves.vector import Form, FrVector
 LOG_SINGLE = 11
 """Up to 2^11 elements are transformed by one block."""
 LOG_ROWS = 10
-"""The most rows of a pass; a tile of 2^10 rows and 4 columns takes 144 KiB of shared memory."""
+"""The most rows of the last pass, whose tile may be one column. The others have at most 2^9, which by 4 columns are
+72 KiB of shared memory: what every supported GPU has."""
 LOG_MIN_COLUMNS = 2
 """Columns of a tile: 4 elements are 128 contiguous bytes."""
 LOG_MIN_TILE = 10
@@ -29,7 +30,7 @@ def pass_sizes(log_n: int) -> list[int]:
     if log_n <= LOG_SINGLE:
         return [log_n]
     if log_n < 2 * LOG_ROWS:
-        return [(log_n + 1) // 2, log_n // 2]
+        return [log_n // 2, (log_n + 1) // 2]
     first, second = next(pair for pair in ((6, 6), (9, 6), (9, 9)) if log_n - sum(pair) <= LOG_ROWS)
     return [first, second, log_n - first - second]
 

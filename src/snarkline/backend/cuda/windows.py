@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Windows:
     starts: tuple[int, ...]
     bits: tuple[int, ...]
 
-    @property
+    @cached_property
     def bases(self) -> list[int]:
         """The first bucket of each window, and the number of all buckets."""
         bases = [0]
