@@ -29,6 +29,7 @@ from snarkline.r1cs.check import Violation
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.r1cs.witness import Witness
+from snarkline.trace import span
 
 MAX_SHOWN = 8
 
@@ -112,6 +113,7 @@ class Circuit:
         self.__doc__ = function.__doc__
         self.inputs, self.parameters = _read_signature(function)
 
+    @span("compile circuit")
     def compile(self, curve: Curve | str = BN254, *, library: Library | None = None, **sizes: int) -> CompiledCircuit:
         """The circuit's constraint system over a curve, with its parameters' values.
 

@@ -13,6 +13,7 @@ import numpy as np
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
 from snarkline.errors import FormatError, printable
+from snarkline.trace import span
 
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-fA-F]+", re.ASCII)
 HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
@@ -126,6 +127,7 @@ class Schema:
     curve: Curve
     fields: tuple[Field, ...]
 
+    @span("encode inputs")
     def encode(self, values: Mapping[str, Any], source: str | None = None) -> FrVector:
         """The values of all given wires, canonical, from the values of inputs by their names.
 

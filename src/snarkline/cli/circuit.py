@@ -43,6 +43,7 @@ def compile_circuit(path: Path, curve: str | None = None, sizes: str | None = No
 
     Raises OSError, FormatError where the file has no such circuit, and CircuitError.
     """
+    from snarkline import span
     from snarkline.circuit import Library, TemplateStore
     from snarkline.curves.curve import BN254, CURVES
     from snarkline.errors import FormatError
@@ -50,7 +51,8 @@ def compile_circuit(path: Path, curve: str | None = None, sizes: str | None = No
     if curve is not None and curve not in CURVES:
         raise FormatError(None, "--curve", f"one of {', '.join(CURVES)}", repr(curve))
     chosen = BN254 if curve is None else CURVES[curve]
-    circuit = load_circuit(path)
+    with span("run circuit file"):
+        circuit = load_circuit(path)
     library = Library(chosen, TemplateStore(template_folder()))
     with _errors_of(source_file(path), circuit.name):
         return circuit.compile(chosen, library=library, **read_sizes(sizes))
@@ -158,9 +160,11 @@ def require_satisfied(
     compiled: CompiledCircuit, witness: StructuredWitness, *, threads: int | None = None, show_values: bool = False
 ) -> None:
     """Raises UnsatisfiedError naming the gadget of the first constraint that does not hold."""
+    from snarkline import span
     from snarkline.r1cs.check import first_violation
 
-    violation = first_violation(compiled.r1cs, witness, threads=threads)
+    with span("check constraints"):
+        violation = first_violation(compiled.r1cs, witness, threads=threads)
     if violation is not None:
         wires = violation.wires
         values = dict(zip(wires, witness.values(wires), strict=True)) if show_values else None
