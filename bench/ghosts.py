@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from machine import facts
+
 from snarkline.trace.ghosts import find_ghosts
 
 BOUND = 3.0
@@ -64,7 +66,8 @@ def measure() -> dict[str, dict[str, float]]:
 def main() -> int:
     found = measure()
     if "--json" in sys.argv[1:]:
-        print(json.dumps({k: {m: round(x, 2) for m, x in v.items()} for k, v in found.items()}))
+        slow_downs = {k: {m: round(x, 2) for m, x in v.items()} for k, v in found.items()}
+        print(json.dumps(facts() | {"slow-down": slow_downs}, indent=1))
     else:
         for kind, v in found.items():
             print(f"{kind:<18}{v['watched']:5.2f} times   exact {v['exact']:5.2f} times")

@@ -61,7 +61,9 @@ def measure() -> dict[str, float]:
 def main() -> int:
     found = measure()
     if "--json" in sys.argv[1:]:
-        print(json.dumps({"unit": "us", **{k: round(v, 3) for k, v in found.items()}}))
+        from machine import facts
+
+        print(json.dumps(facts() | {"unit": "us", **{k: round(v, 3) for k, v in found.items()}}, indent=1))
     else:
         for name, us in found.items():
             print(f"{name:<16}{us:8.3f} us   bound {BOUNDS_US[name]} us")
