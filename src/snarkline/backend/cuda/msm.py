@@ -92,7 +92,7 @@ class WindowSums:
     sums: Sequence[npt.NDArray[np.uint64]]
 
     def points(self) -> list[Point]:
-        """The chains of doublings from window to window: 0.1 to 0.7 ms a table, on the host."""
+        """The chains of doublings from window to window: 0.1 to 0.3 ms a table, on the host."""
         if not self.sums:
             return [Point.infinity(self.curve, group) for group in self.groups]
         return [fold_windows(self.curve, g, s, self.starts) for g, s in zip(self.groups, self.sums, strict=True)]
