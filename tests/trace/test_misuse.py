@@ -75,6 +75,21 @@ def test_a_span_cannot_be_open_twice() -> None:
         pass
 
 
+def test_a_span_that_is_never_closed_is_told_of() -> None:
+    with Timeline() as timeline:
+        forgotten = span("forgotten")
+        forgotten.__enter__()
+        with span("inside"):
+            pass
+    assert [s.name for s in timeline.spans] == ["timeline", "inside"]
+    assert timeline.unfinished == 1
+    assert "a span had not ended" in timeline.report()
+    assert [s.name for s in timeline.children()[timeline.root.id]] == ["inside"]
+    with Timeline() as after, span("x"):
+        pass
+    assert after.unfinished == 0
+
+
 def test_attributes_of_any_kind_are_saved() -> None:
     with Timeline() as timeline, span("x", array=b"\0", number=1 + 2j, name="n", nested={"a": [1]}):
         pass

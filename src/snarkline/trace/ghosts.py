@@ -96,7 +96,8 @@ class Watcher:
         monitoring: Any = getattr(sys, "monitoring", None)
         calls = [opcode.opmap[name] for name in CALLS if name in opcode.opmap]
         disable = None if monitoring is None else monitoring.DISABLE
-        core.ghosts_set_up(disable, calls, opcode.opmap["POP_EXCEPT"], not self._exact)
+        samples = monitoring is not None and not self._exact  # a profile hook is told of every return anyway
+        core.ghosts_set_up(disable, calls, opcode.opmap["POP_EXCEPT"], samples)
         core.ghosts_forget()
         if monitoring is None:
             threading.setprofile(lambda *_: core.ghosts_attach())

@@ -160,6 +160,9 @@ def render(timeline: Timeline, min_share: float = 0.0) -> str:
         share = "" if r.share is None else f"{100 * r.share:5.1f} %"
         name = "  " * r.depth + r.name
         text.append("   ".join((f"{name:<{width}}{duration(r.seconds):>9}", f"{share:>7}", r.note, r.mark)).rstrip())
+    if timeline.unfinished:
+        some = "a span" if timeline.unfinished == 1 else f"{timeline.unfinished} spans"
+        text.append(f"{some} had not ended; what is part of it stands below the timeline itself")
     if timeline.dropped:
         text.append(f"{timeline.dropped} spans were dropped for want of room")
     return "\n".join(text)

@@ -137,6 +137,12 @@ class Timeline:
     def wall_s(self) -> float:
         return self.root.wall_s
 
+    @property
+    def unfinished(self) -> int:
+        """Spans that were still open when the timeline ended, as far as others are part of them. They are not in it."""
+        known = {s.id for s in self.spans}
+        return len({s.parent for s in self.spans if s.parent and s.parent not in known})
+
     def children(self) -> dict[int, list[Span]]:
         """Spans by the id of their parent, in order of their beginning. A span whose parent is absent is the root's."""
         known = {s.id for s in self.spans}
