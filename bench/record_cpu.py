@@ -1,6 +1,6 @@
 """Records every CPU figure of docs/performance.md in one go, some ten minutes on a quiet machine of two processors.
 
-    python bench/record_cpu.py RECIPE.json [--only provers msm profile]
+    python bench/record_cpu.py RECIPE.json [--only provers msm profile caps]
 
 The recipe, which is not part of the repository, says where files and peers are:
 
@@ -9,7 +9,7 @@ The recipe, which is not part of the repository, says where files and peers are:
      "blst": "a program that prints blst's times, called with LOG_G1 LOG_G2 REPEAT",
      "cases": [{"name": "dense-2e18-bn254", "key": ..., "witness": ..., "vk": ..., "runs": 5,
                 "peers": {"rapidsnark": 5, "snarkjs": 1}}],
-     "profile": "the name of the case whose proof is taken apart"}
+     "profile": "the name of the case whose proof is taken apart, and made under caps of memory"}
 
 Files of relative names are looked for beside the recipe. Then `python bench/render_docs.py` writes the tables.
 """
@@ -42,7 +42,7 @@ def call(script: str, *arguments: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", type=Path)
-    parts = ["provers", "msm", "profile"]
+    parts = ["provers", "msm", "profile", "caps"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--case", nargs="+", help="of the provers, these cases only")
     a = parser.parse_args()
@@ -54,9 +54,10 @@ def main() -> None:
                 compare(case, recipe["commands"], recipe["snarkjs"])
     if "msm" in a.only:
         call("msm_blst.py", recipe["blst"])
-    if "profile" in a.only:
-        case = known[recipe["profile"]]
-        call("profile_proof.py", case.name, case.key, case.witness)
+    case = known[recipe["profile"]]
+    for part, script in (("profile", "profile_proof.py"), ("caps", "caps.py")):
+        if part in a.only:
+            call(script, case.name, case.key, case.witness)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -105,6 +105,20 @@ def profile() -> str:
     return text + machine(results) if results else "Not recorded.\n"
 
 
+def caps() -> str:
+    """Proofs under caps of memory."""
+    results = load("caps")
+    rows = []
+    for r in results:
+        for row in r["caps"]:
+            m = row["median"]
+            cap = "none" if row["cap_mib"] is None else f"{row['cap_mib']} MiB"
+            peak = max(sample["peak_mib"] for sample in row["samples"])
+            rows.append([r["name"], cap, f"{peak:.0f}", f"{m['wall_s']:.2f}", f"{m['cpu_s']:.2f}"])
+    header = ["circuit", "--max-memory", "greatest peak MiB", "wall s", "CPU s"]
+    return table(header, rows) + machine(results) if results else "Not recorded.\n"
+
+
 def startup() -> str:
     """What starting costs, and how far over their floors the two bounded cases are."""
     results, rows, lines = load("startup"), [], []
@@ -134,6 +148,7 @@ def startup() -> str:
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
+    "caps": caps,
     "msm": msm,
     "profile": profile,
     "provers": provers,

@@ -113,6 +113,16 @@ def test_many_uniform_points(curve: Curve, group: Group, isa: str) -> None:
 
 @every_curve
 @every_group
+def test_windows_are_worked_off_in_groups(curve: Curve, group: Group) -> None:
+    """So many points that one thread takes two or three windows at a time."""
+    repeats = 1 + 80_000 // MANY
+    points, logs = np.tile(uniform_points(curve, group), (repeats, 1)), uniform_logs(curve) * repeats
+    scalars = edge_scalars(curve, len(logs), 8)
+    assert np.array_equal(msm(curve, group, points, scalars, threads=1), expected(curve, group, logs, scalars))
+
+
+@every_curve
+@every_group
 @every_isa
 def test_scalars_that_crowd_few_buckets(curve: Curve, group: Group, isa: str) -> None:
     n = 3000
