@@ -40,4 +40,5 @@ def facts() -> dict[str, Any]:
         "avx512_ifma": "avx512ifma" in flags,
         "kernel": platform.release(),
         "python": platform.python_version(),
+        "load_average": round(os.getloadavg()[0], 2),
     }

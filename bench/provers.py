@@ -79,7 +79,7 @@ def compare(case: Case, commands: Mapping[str, str], snarkjs: str | None) -> dic
         for name, (proof, public) in outputs.items():
             if snarkjs is not None:
                 verified[name] &= _verifies([*shlex.split(snarkjs), "groth16", "verify"], case.vk, proof, public)
-    result: dict[str, Any] = {"case": case.name, **facts(), "load_average": round(os.getloadavg()[0], 2), "provers": {}}
+    result: dict[str, Any] = {"case": case.name, **facts(), "provers": {}}
     for name, rows in samples.items():
         result["provers"][name] = {
             "verified": verified[name],

@@ -33,13 +33,15 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def machine(results: list[dict[str, Any]]) -> str:
-    """One line for each machine and commit among the results."""
-    seen = {
-        f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; "
-        f"commit {r['commit']}, {r['date']}"
-        for r in results
-    }
-    return "\n" + "\n".join(f"Machine: {line}." for line in sorted(seen)) + "\n"
+    """One line for each machine and commit among the results, with the greatest load that was seen there."""
+    loads: dict[str, float] = {}
+    for r in results:
+        line = f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; "
+        line += f"commit {r['commit']}, {r['date']}"
+        loads[line] = max(loads.get(line, 0), r.get("load_average", 0))
+    # A machine that does nothing else has a load of its cores while it is measured.
+    lines = [line + (f", load average up to {load:.0f}" if load > 2.5 else "") for line, load in sorted(loads.items())]
+    return "\n" + "\n".join(f"Machine: {line}." for line in lines) + "\n"
 
 
 def provers() -> str:
