@@ -7,6 +7,7 @@ also wait more for memory), the rest by n.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -129,7 +130,7 @@ def _slope(backend: Backend, base: Point, many: FrVector, few: FrVector) -> floa
 
 def _points(n: int) -> float:
     """A sum over n points in sums over `SAMPLE`."""
-    return n / SAMPLE * min(1.0, LOG_SAMPLE / max(1, n.bit_length() - 1)) ** 0.75
+    return n / SAMPLE * math.pow(min(1.0, LOG_SAMPLE / max(1, n.bit_length() - 1)), 0.75)
 
 
 def _seconds(work: Callable[[], object]) -> float:
