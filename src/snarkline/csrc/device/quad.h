@@ -18,7 +18,7 @@ struct Quad {
     first = lane - part;
   }
 
-  // What thread `from` of the quad holds.
+  // What another lane holds, and another thread of the quad.
   SNL_DEVICE static Fp exchange(const Fp& a, u32 lane) {
     Fp r;
     SNL_UNROLL for (int i = 0; i < Fp::N; i++) {
