@@ -58,14 +58,15 @@ def _run_plain(words: list[str]) -> bool:
     if arguments is None:
         return False
     _show_warnings_in_a_line()
-    with_collection = gc.isenabled()
-    gc.disable()  # importing makes much that stays: looking through it for garbage is a tenth of the time
+    thresholds = gc.get_threshold()
+    gc.set_threshold(
+        100_000
+    )  # importing makes much that stays: looking through it for garbage takes a tenth of the time
     try:
         _import_numpy()
         command(**arguments)
     finally:
-        if with_collection:
-            gc.enable()
+        gc.set_threshold(*thresholds)
     return True
 
 
