@@ -26,6 +26,37 @@ def instruction_sets() -> list[str]:
 def fold_windows(curve: str, group: int, out: U64, sums: U64, starts: U32) -> None:
     """out = sum of 2^starts[i] * sums[i]; sums in XYZZ coordinates (twice the point limbs), starts ascending."""
 
+class ClassicAssignment:
+    """What `synthesize_sha256_chain` leaves behind, Montgomery form.
+
+    Arrays are views, which end with `close`: it gives their memory back.
+    """
+
+    @property
+    def a(self) -> U64: ...
+    @property
+    def b(self) -> U64: ...
+    @property
+    def c(self) -> U64: ...
+    @property
+    def inputs(self) -> U64: ...
+    @property
+    def aux(self) -> U64: ...
+    @property
+    def allocations(self) -> int: ...
+    @property
+    def bytes_freed(self) -> int: ...
+    def close(self) -> None: ...
+
+def synthesize_sha256_chain(curve: str, bits: U8, add_to_lc: bool, recycle: bool, prefetch: bool) -> ClassicAssignment:
+    """A circuit run constraint by constraint: one compression for each 512 bits (host/synthesis.h)."""
+
+def flat_published(curve: str, threads: int, out: U64, row_start: U64, column: U32, values: U64, w: U64) -> None: ...
+def flat_classes(
+    curve: str, threads: int, out: U64, row_start: U64, column: U32, classes: U8, integers: U64, w: U8
+) -> None:
+    """Classes of one byte: host/synthesis.h."""
+
 class StructuredSystem:
     """A structured constraint system as it is executed (host/structured.h). `isa` is an instruction set or "auto";
     `lanes` is "base", "avx2", "avx512" or "auto". Arrays `publics`, `bits` and `wides` are the values of a witness.

@@ -13,4 +13,5 @@ void bind_decode(nanobind::module_& m);
 void bind_numpy_memory(nanobind::module_& m);
 void bind_standin(nanobind::module_& m);
 void bind_structured(nanobind::module_& m);
+void bind_synthesis(nanobind::module_& m);
 }  // namespace snarkline

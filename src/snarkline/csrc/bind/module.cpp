@@ -20,4 +20,5 @@ NB_MODULE(_core, m) {
   snarkline::bind_numpy_memory(m);
   snarkline::bind_standin(m);
   snarkline::bind_structured(m);
+  snarkline::bind_synthesis(m);
 }

@@ -95,6 +95,18 @@ void run_bits(const u32* code, const u32* end, u64* slots, u32 words) {
 inline __attribute__((always_inline)) Bytes spread(u64 bits) {
 #if LANES_512
   return (Bytes)_mm512_movm_epi8(bits);
+#elif LANES_256
+  // Byte k of the word to the eight bytes from 8 k on, of which each keeps its bit.
+  const __m256i low = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i high = _mm256_add_epi8(low, _mm256_set1_epi8(4));
+  const __m256i mask = _mm256_set1_epi64x((long long)0x8040201008040201);
+  const __m256i word = _mm256_set1_epi64x((long long)bits);
+  const __m256i x = _mm256_and_si256(_mm256_shuffle_epi8(word, low), mask);
+  const __m256i y = _mm256_and_si256(_mm256_shuffle_epi8(word, high), mask);
+  const __m256i both[2] = {_mm256_cmpeq_epi8(x, mask), _mm256_cmpeq_epi8(y, mask)};
+  Bytes out;
+  std::memcpy(&out, both, 64);
+  return out;
 #else
   u64 out __attribute__((vector_size(64)));
   for (int i = 0; i < 8; i++) out[i] = (bits >> (8 * i) & 0xff) * 0x0101010101010101u & 0x8040201008040201u;

@@ -82,6 +82,8 @@ u32 reverse_bits(u32 x) {
 
 }  // namespace
 
+const u32* sha256_constants() { return K; }
+
 void sha256_compress(u32* state, const u32* block) {
 #if defined(__x86_64__)
   static const bool fast = has_sha_ni();

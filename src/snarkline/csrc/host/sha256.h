@@ -5,6 +5,8 @@
 
 namespace snarkline {
 
+// The 64 constants of the rounds.
+const u32* sha256_constants();
 // state = compress(state, block): 8 words and 16 words.
 void sha256_compress(u32* state, const u32* block);
 // The same on bits: bit k of words[k / 64], 512 of the block and 256 of the state, most significant bit of each 32-bit

@@ -81,8 +81,31 @@ void add_products(const Words8<Fr>* const* coefficients, const u64* const* value
   }
   F8::add(F8::canonical(F8::template finish<true>(t)), F8::load(out)).store(out);
 }
+// x[i] *= y[i] for eight lanes. One factor is taken times 2^4, which makes up for the radix 2^260.
+template <class Fr>
+void multiply_eight(u64* x, const u64* y) {
+  using F8 = Field8<Fr>;
+  F8 a = F8::load(x);
+  SNL_UNROLL for (int k = 0; k < F8::W; k++) a.w[k] = _mm512_slli_epi64(a.w[k], 4);
+  a.normalise();
+  F8::mul(a, F8::load(y)).store(x);
+}
 #include "ifma_end.h"
 #endif
+
+// x[lane] *= y[lane] for the lanes [begin, end).
+template <class Fr>
+void multiply_lanes(Fr* x, const Fr* y, u32 begin, u32 end) {
+#if SNL_ISA_ifma
+  if (begin == 0 && end % 8 == 0) {
+    for (u32 lane = 0; lane < end; lane += 8) {
+      multiply_eight<Fr>(reinterpret_cast<u64*>(x + lane), reinterpret_cast<const u64*>(y + lane));
+    }
+    return;
+  }
+#endif
+  for (u32 lane = begin; lane < end; lane++) x[lane] *= y[lane];
+}
 
 // A template's combinations, with its coefficients in the form that products take them in.
 template <class Fr>

@@ -74,7 +74,7 @@ class Interpreter {
       case StepKind::divide:
         combine(step.b, y_);
         invert(y_, begin_, end_);
-        for (u32 lane = begin_; lane < end_; lane++) x_[lane] *= y_[lane];
+        multiply_lanes(x_, y_, begin_, end_);
         break;
       case StepKind::is_zero:
         for (u32 lane = begin_; lane < end_; lane++) x_[lane] = x_[lane].is_zero() ? Fr::one() : Fr::zero();
@@ -89,8 +89,12 @@ class Interpreter {
   }
   // target = (a b - c) factor
   void solve(const Step& step) {
-    combine(step.b, y_);
-    for (u32 lane = begin_; lane < end_; lane++) x_[lane] *= y_[lane];
+    if (step.a == step.b) {
+      std::copy(x_ + begin_, x_ + end_, y_ + begin_);
+    } else {
+      combine(step.b, y_);
+    }
+    multiply_lanes(x_, y_, begin_, end_);
     const Combination& c = plan_.combinations[step.c];
     if (c.n_terms + c.n_masked + c.layers != 0 || c.constant != no_coefficient) {
       combine(step.c, y_);
@@ -110,7 +114,18 @@ class Interpreter {
       write_bits(plan_.words[step.b + i], bits);
     }
   }
-  void combine(u32 number, Fr* out) { combiner_.combine(plan_.combinations[number], group_, begin_, end_, out); }
+  // Programs take a long combination several times in a row (x^5: three times): the last one is kept.
+  void combine(u32 number, Fr* out) {
+    const Combination& k = plan_.combinations[number];
+    if (number == kept_number_) {
+      std::copy(kept_ + begin_, kept_ + end_, out + begin_);
+      return;
+    }
+    combiner_.combine(k, group_, begin_, end_, out);
+    if (k.n_terms < long_combination) return;
+    kept_number_ = number;
+    std::copy(out + begin_, out + end_, kept_ + begin_);
+  }
   void write(u32 place, const Fr* values) {
     if (place & 1) {
       std::copy(values + begin_, values + end_, elements(group_.wides) + usize{place >> 1} * group_.lanes + begin_);
@@ -130,7 +145,9 @@ class Interpreter {
   const TemplatePlan& plan_;
   const LaneGroup& group_;
   u32 begin_, end_;
-  Fr x_[64], y_[64];
+  static constexpr u32 long_combination = 3;
+  u32 kept_number_ = ~u32{0};
+  Fr x_[64], y_[64], kept_[64];
 };
 
 class ProgramRun {

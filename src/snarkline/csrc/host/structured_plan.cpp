@@ -112,7 +112,16 @@ class Planner {
   // Slots by digit.
   using Digits = std::map<u32, std::pair<std::vector<u32>, std::vector<u32>>>;
 
+  // The number of a combination; equal ones have one.
   u32 combine(const std::vector<Entry>& row) {
+    std::vector<std::pair<u32, u32>> key;
+    for (const Entry& e : row) key.emplace_back(e.place, value_number(e.coefficient));
+    std::sort(key.begin(), key.end());
+    const auto [found, is_new] = known_.try_emplace(key, static_cast<u32>(plan_.combinations.size()));
+    if (is_new) add_combination(row);
+    return found->second;
+  }
+  void add_combination(const std::vector<Entry>& row) {
     Combination out;
     std::vector<u32> terms, masked;
     Digits digits;
@@ -139,7 +148,6 @@ class Planner {
     out.groups = digits.empty() ? 0 : digits.rbegin()->first / 8 + 1;
     for (; !digits.empty(); out.layers++) append_layer(digits);
     plan_.combinations.push_back(out);
-    return static_cast<u32>(plan_.combinations.size()) - 1;
   }
   u32 append(const std::vector<u32>& words) {
     plan_.words.insert(plan_.words.end(), words.begin(), words.end());
@@ -243,20 +251,18 @@ class Planner {
     for (u32 first = 0; first < plan_.n_rows; first += tile_rows) {
       plan_.tiles.push_back({static_cast<u32>(plan_.small.size()), static_cast<u32>(plan_.sums.size())});
       // Rows that are equal within a tile are summed once: x^5 takes one combination three times.
-      std::map<std::vector<std::pair<u32, u32>>, u32> known;
+      std::map<u32, u32> known;
       for (const MatrixSource& matrix : source_.matrix) {
         for (u32 r = first; r < std::min(plan_.n_rows, first + tile_rows); r++) plan_row(entries(matrix, r), known);
       }
     }
     plan_.tiles.push_back({static_cast<u32>(plan_.small.size()), static_cast<u32>(plan_.sums.size())});
   }
-  void plan_row(const std::vector<Entry>& row, std::map<std::vector<std::pair<u32, u32>>, u32>& known) {
+  void plan_row(const std::vector<Entry>& row, std::map<u32, u32>& known) {
     if (plan_code(row)) return;
-    std::vector<std::pair<u32, u32>> key;
-    for (const Entry& e : row) key.emplace_back(e.place, value_number(e.coefficient));
-    std::sort(key.begin(), key.end());
-    const auto [found, is_new] = known.try_emplace(key, static_cast<u32>(known.size()));
-    if (is_new) plan_.sums.push_back(combine(row));
+    const u32 number = combine(row);
+    const auto [found, is_new] = known.try_emplace(number, static_cast<u32>(known.size()));
+    if (is_new) plan_.sums.push_back(number);
     plan_.small.push_back(u32{1} << 31 | found->second);
   }
   // Coefficients of the three matrices are told apart by matrix: equal values have one number here.
@@ -307,6 +313,7 @@ class Planner {
   std::vector<Coefficient> classes_;
   std::map<u32, u32> inverses_;
   std::map<std::vector<u64>, u32> values_;
+  std::map<std::vector<std::pair<u32, u32>>, u32> known_;
 };
 
 }  // namespace

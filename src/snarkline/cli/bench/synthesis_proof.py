@@ -1,0 +1,122 @@
+"""Whole proofs after synthesis constraint by constraint, with and without its cures, and by templates.
+
+`python -m snarkline.cli.bench.synthesis_proof` reads a `SynthesisRun`, whose path is one of `PROOFS`, and prints a row.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from snarkline.backend import open_backend
+from snarkline.backend.base import Backend, Domain
+from snarkline.cli.bench.synthesis_run import (
+    CURES,
+    CURVE,
+    TEMPLATES,
+    Row,
+    SynthesisRun,
+    message_bits,
+    n_blocks,
+    sha256_chain,
+)
+from snarkline.curves.vector import Form, FrVector
+from snarkline.errors import InternalError, SecurityWarning
+from snarkline.groth16 import prove
+from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.products import Three
+from snarkline.groth16.prover import Prover
+from snarkline.groth16.setup import setup
+from snarkline.groth16.verify import verify
+from snarkline.memory import Arena
+from snarkline.native import core
+from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_witness import run_program
+
+PROOFS = ("classic", "classic, all cures", TEMPLATES)
+BLINDING = (3, 5)
+
+
+@dataclass(frozen=True)
+class MadeProducts:
+    """a, b and c that a synthesis made, without the row that binds wire 0."""
+
+    assignment: core.ClassicAssignment
+
+    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+        """Copies on the domain."""
+        made = self.assignment
+        a, b, c = (self._padded(limbs, domain) for limbs in (made.a, made.b, made.c))
+        a.limbs[len(made.a)] = FrVector.from_ints(CURVE, [1], Form.MONTGOMERY).limbs[0]
+        return a, b, c
+
+    def _padded(self, limbs: core.U64, domain: Domain) -> FrVector:
+        out = np.zeros((domain.size, CURVE.fr_limbs), np.uint64)
+        out[: len(limbs)] = limbs
+        return FrVector(CURVE, out, Form.MONTGOMERY)
+
+
+def measure(run: SynthesisRun) -> Row:
+    """One proof in this process, after one that makes tables and starts threads."""
+    blocks = n_blocks(run.log_size)
+    system, bits = sha256_chain(blocks), message_bits(blocks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SecurityWarning)
+        key = setup(system, backend="cpu", threads=run.threads)
+    prove_once = _by_templates if run.path == TEMPLATES else _classic
+    prove_once(run, system, key, bits)
+    row, proof = prove_once(run, system, key, bits)
+    if not verify(key.verifying_key, proof):
+        raise InternalError(f"the proof after {run.path} does not verify")
+    total = row["synthesis_s"] + row["wrapper_s"] + row["teardown_s"]
+    return {"path": run.path, "n_constraints": system.n_constraints, "threads": run.threads, **row, "total_s": total}
+
+
+def _classic(
+    run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: core.U8
+) -> tuple[dict[str, float], Proof]:
+    arena = Arena()
+    backend = open_backend("cpu", run.threads, arena).host
+    moments = [time.perf_counter()]
+    made = core.synthesize_sha256_chain(CURVE.name, bits, *CURES[run.path])
+    moments.append(time.perf_counter())
+    w = FrVector(CURVE, np.concatenate([made.inputs, made.aux]), Form.MONTGOMERY)
+    sums = prove.start(backend, key, MadeProducts(made), w)
+    proof = prove.assemble(backend, key, sums, (), *BLINDING)
+    moments.append(time.perf_counter())
+    made.close()
+    del w
+    arena.close()
+    moments.append(time.perf_counter())
+    return _row(moments), proof
+
+
+def _by_templates(
+    run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: core.U8
+) -> tuple[dict[str, float], Proof]:
+    given = FrVector(CURVE, np.zeros((len(bits), CURVE.fr_limbs), np.uint64), Form.CANONICAL)
+    given.limbs[:, 0] = bits
+    prover = Prover(key, backend="cpu", threads=run.threads)
+    moments = [time.perf_counter()]
+    witness = run_program(system, given, threads=run.threads, arena=prover.arena)
+    moments.append(time.perf_counter())
+    proof = prover.prove(witness, blinding_for_tests=BLINDING)
+    moments.append(time.perf_counter())
+    del witness
+    prover.close()
+    moments.append(time.perf_counter())
+    return _row(moments), proof
+
+
+def _row(moments: list[float]) -> dict[str, float]:
+    names = ("synthesis_s", "wrapper_s", "teardown_s")
+    return {name: end - begin for name, begin, end in zip(names, moments, moments[1:], strict=False)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(SynthesisRun(**json.load(sys.stdin)))))
