@@ -16,6 +16,7 @@ from typing import Any
 
 import gpu_figures
 import release_figures
+import synthesis_figures
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "docs" / "data"
@@ -157,6 +158,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "startup": startup,
     **gpu_figures.SECTIONS,
     **release_figures.SECTIONS,
+    **synthesis_figures.SECTIONS,
 }
 
 PICTURES: dict[Path, Callable[[], str]] = {ROOT / "docs" / "teardown.svg": release_figures.picture}

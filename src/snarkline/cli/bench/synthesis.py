@@ -16,8 +16,8 @@ _CAPTION = """classic: alloc and enforce for each constraint, a circuit a thread
 published: 4-byte columns, 32-byte values, a product for each entry.
 codes: a, b, c as one byte each, and what does not fit beside.
 peak: over the process before; structure: what a, b, c are made from."""
-MAX_PUBLISHED_LOG = 23
-"""Flat matrices as published take 220 bytes a constraint."""
+MAX_FLAT_LOG = 23
+"""Flat matrices as published take 220 bytes a constraint, and several times that while they are written out."""
 
 
 def synthesis(
@@ -41,14 +41,14 @@ def synthesis(
     constraint by constraint. Every run has a process of its own.
     """
     from snarkline.cli.bench import synthesis_proof, synthesis_run
-    from snarkline.cli.bench.synthesis_run import CURES, PUBLISHED, RECORDED, TEMPLATES, SynthesisRun
+    from snarkline.cli.bench.synthesis_run import CLASSES, CURES, PUBLISHED, RECORDED, TEMPLATES, SynthesisRun
 
     report, n = Report(as_json=as_json, quiet=quiet), threads or usable_threads()
     plan = [
         SynthesisRun(path, "sha256", log_size, n, runs)
         for log_size in _read_sizes(sizes)
         for path in (*CURES, *RECORDED)
-        if path != PUBLISHED or log_size <= MAX_PUBLISHED_LOG
+        if path not in (PUBLISHED, CLASSES) or log_size <= MAX_FLAT_LOG
     ]
     plan += [SynthesisRun(path, "poseidon", poseidon, n, runs) for path in (PUBLISHED, TEMPLATES)]
     proofs = [SynthesisRun(path, "sha256", proof, n, runs) for path in synthesis_proof.PROOFS if proof]
