@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from snarkline.errors import InputError
-from snarkline.trace import Span, Timeline, span
+from snarkline.trace import Span, Timeline, span, teardown
+
+HOOKS = [teardown.ProfileHook] if sys.version_info < (3, 12) else [teardown.MonitoringHook, teardown.ProfileHook]
+
+
+@pytest.fixture(autouse=True, params=HOOKS)
+def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test is run with each of the hooks that the interpreter allows."""
+    monkeypatch.setattr(teardown, "make_hook", request.param)
+
 
 TEARDOWN = 0.05
 
