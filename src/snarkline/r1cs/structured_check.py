@@ -38,7 +38,10 @@ class _System:
         self.public_known[system.given[public]] = True
         self.public_bits[system.given[public]] = system.bits[public]
         self.first_wires = np.array([run.first_wire for run in system.runs], np.int64)
+        self.order = np.argsort(system.given, kind="stable")
+        self.given = system.given[self.order]
         self.checked: set[tuple[int, frozenset[int], bool]] = set()
+        self.written: dict[int, npt.NDArray[np.bool_]] = {}
 
     def check(self) -> None:
         row, wire = 0, self.system.n_public + 1
@@ -62,8 +65,9 @@ class _System:
 
     def _check_template(self, name: str, run: Run, template: Template) -> None:
         stop = run.first_wire + run.count * template.n_aux
-        inside = (self.system.given >= run.first_wire) & (self.system.given < stop)
-        if inside.any() and run.count != 1:
+        low, high = np.searchsorted(self.given, [run.first_wire, stop])
+        inside = self.order[low:high]
+        if len(inside) and run.count != 1:
             raise FormatError(None, name, "given wires in runs of one instance only", f"{run.count} instances")
         columns = self.system.given[inside].astype(np.int64) - run.first_wire + template.first_aux
         if (template.bits[columns] != self.system.bits[inside]).any():
@@ -85,7 +89,7 @@ class _System:
         if n == 0:
             return
         step = max(1, BLOCK_PORTS // n)
-        written = self._written_ports(template) if run.count == 1 else np.zeros(n, np.bool_)
+        written = self._written_ports(run.template) if run.count == 1 else np.zeros(n, np.bool_)
         for start in range(0, run.count, step):
             self._check_wires(name, run, template, start, run.ports(start, min(start + step, run.count)), written)
         for port in np.flatnonzero(written):
@@ -97,8 +101,12 @@ class _System:
             self.public_known[wire] = True
             self.public_bits[wire] = template.bits[1 + port]
 
-    def _written_ports(self, template: Template) -> npt.NDArray[np.bool_]:
-        written = np.zeros(template.n_ports, np.bool_)
+    def _written_ports(self, number: int) -> npt.NDArray[np.bool_]:
+        """Which ports the program of a template writes."""
+        if number in self.written:
+            return self.written[number]
+        template = self.system.templates[number]
+        written = self.written[number] = np.zeros(template.n_ports, np.bool_)
         for instruction in template.program.instructions():
             for target in instruction.targets:
                 if target < template.first_aux:
