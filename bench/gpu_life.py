@@ -182,7 +182,7 @@ def stream(gpu: Gpu) -> Row:
             table[str(mib)] = row = {
                 "prove_ms": milliseconds(lambda p=prover, w=witness: p.prove(w), 3),
                 "keep_tables": backend.plan.keep_tables, "keep_matrices": backend.plan.keep_matrices,
-                "pieces": backend.plan.pieces, "planned_mib": backend.plan.peak_bytes >> 20,
+                "slice_points": backend.plan.slice_points, "planned_mib": backend.plan.peak_bytes >> 20,
                 "peak_mib": backend._device.pool.peak_bytes >> 20,
             }  # fmt: skip
             print(mib, row, flush=True)

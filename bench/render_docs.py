@@ -16,6 +16,7 @@ from typing import Any
 
 import gpu_figures
 import release_figures
+import seed_figures
 import synthesis_figures
 
 ROOT = Path(__file__).parent.parent
@@ -158,6 +159,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "startup": startup,
     **gpu_figures.SECTIONS,
     **release_figures.SECTIONS,
+    **seed_figures.SECTIONS,
     **synthesis_figures.SECTIONS,
 }
 

@@ -173,6 +173,7 @@ def test_nothing_secret_stays_in_idle_memory(circuit) -> None:
     with Prover(key, backend="cuda") as prover:
         prove(prover, witness)
         device = prover._runner._all[0]._device
+        device.await_wiping()
         device.synchronize()
         assert device.pool._dirty == [] and len(device.pool._clean) > 10
         for block in device.pool._clean:
@@ -232,7 +233,8 @@ def test_another_process_holds_the_memory(circuit, expected, monkeypatch: pytest
             filler.communicate("\n")
         assert prove(prover, witness) == expected
         device = prover._runner._all[0]
-        assert device.failure is None and device.plan.keep_tables and device.plan.pieces == 1
+        assert device.failure is None and device.plan.keep_tables
+        assert device.plan.slice_points >= max(s.n_points for s in device._work.sums)
 
 
 # ---- order and time ----

@@ -59,6 +59,7 @@ def test_what_went_through_the_buffers_is_wiped(device: EmulatedDevice) -> None:
     with device.session():
         device.upload(numbers(3 * BUFFER_BYTES // 2))
         assert all(lease.array.any() for lease in device.staging._leases)
+    device.await_wiping()
     while device.staging._wiping:
         device.staging._wiping.pop().result()
     assert not any(lease.array.any() for lease in device.staging._leases)

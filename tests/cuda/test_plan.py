@@ -36,8 +36,8 @@ def test_less_memory_means_more_pieces_then_streamed_tables_then_streamed_matric
         if plan not in seen:
             seen.append(plan)
         budget = budget * 15 // 16
-    assert seen[0] == MemoryPlan(True, True, 1, seen[0].peak_bytes)
-    stages = [(not p.keep_tables, not p.keep_matrices, p.pieces) for p in seen]
+    assert seen[0] == MemoryPlan(True, True, 1 << 20, seen[0].peak_bytes)
+    stages = [(not p.keep_tables, not p.keep_matrices, -p.slice_points) for p in seen]
     assert stages == sorted(stages), "what is fast is given up last"
     assert [p.peak_bytes for p in seen] == sorted((p.peak_bytes for p in seen), reverse=True)
     assert {(p.keep_tables, p.keep_matrices) for p in seen} == {(True, True), (False, True), (False, False)}
@@ -47,9 +47,9 @@ def test_pieces_have_a_least_size() -> None:
     work = workload(BN254, 14)
     with pytest.raises(BudgetError) as caught:
         plan_memory(work, 1, sum_bytes)
-    assert plan_memory(work, caught.value.asked_bytes, sum_bytes).pieces == (1 << 14) // MIN_SLICE
+    assert plan_memory(work, caught.value.asked_bytes, sum_bytes).slice_points == MIN_SLICE
 
 
 def test_the_smallest_circuit_has_a_plan() -> None:
     work = Workload(BN254, 1, 2, (1, 1), (Sum((Group.G1,), 1),))
-    assert plan_memory(work, GIB, sum_bytes).pieces == 1
+    assert plan_memory(work, GIB, sum_bytes).slice_points == 1

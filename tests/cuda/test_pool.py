@@ -61,6 +61,7 @@ def test_memory_is_wiped_at_the_end_of_a_session() -> None:
         allocation = device.driver.allocations[a.ctypes.data].data
         del a
         assert allocation.any()
+    device.await_wiping()
     assert not allocation.any(), "what was given back is zeroed"
     assert kept[999] == 999, "what is in use is not"
 
@@ -80,6 +81,7 @@ def test_memory_is_wiped_when_a_session_fails() -> None:
         allocation = device.driver.allocations[secret.ctypes.data].data
         raise BudgetError(1, 0, "a test")
     del secret
+    device.await_wiping()
     device.pool.wipe()
     assert not allocation.any() and caught.value.asked_bytes == 1
 

@@ -52,6 +52,11 @@ class Workload:
     n_entries: tuple[int, ...]
     sums: tuple[Sum, ...]
 
+    @property
+    def largest_sum(self) -> int:
+        """Points of it."""
+        return max(s.n_points for s in self.sums)
+
 
 R = TypeVar("R")
 

@@ -22,11 +22,12 @@ def combine(points: Sequence[Point], scalars: Sequence[int]) -> Point:
     return PointTable(curve, group, total).point(0)
 
 
-def fold_windows(curve: Curve, group: Group, sums: Limbs, starts: Sequence[int]) -> Point:
-    """sum of 2^starts[i] * sums[i]: `sums` in XYZZ coordinates, Montgomery form, `starts` ascending, at most 256."""
+def fold_windows(curve: Curve, group: Group, sums: Limbs, starts: Sequence[int]) -> PointTable:
+    """The point sum of 2^starts[i] * sums[i]: `sums` in XYZZ coordinates, Montgomery form, `starts` ascending, at most
+    256."""
     out = np.empty((1, curve.point_limbs(group)), np.uint64)
     core.fold_windows(curve.name, group.value, out, sums, np.array(starts, np.uint32))
-    return PointTable(curve, group, out).point(0)
+    return PointTable(curve, group, out)
 
 
 def negate(point: Point) -> Point:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.vector import Limbs, ints_to_limbs, limbs_to_ints
@@ -74,8 +75,7 @@ class PointTable:
 
     def point(self, i: int) -> Point:
         """Point `i` in Python integers."""
-        curve = self.curve
-        unit = pow(1 << (64 * curve.fp_limbs), -1, curve.q)
+        curve, unit = self.curve, _unit(self.curve)
         c = [v * unit % curve.q for v in limbs_to_ints(self.limbs[i].reshape(-1, curve.fp_limbs))]
         if not any(c):
             return Point.infinity(curve, self.group)
@@ -85,3 +85,9 @@ class PointTable:
 
     def to_points(self) -> list[Point]:
         return [self.point(i) for i in range(len(self))]
+
+
+@cache
+def _unit(curve: Curve) -> int:
+    """What takes a coordinate out of Montgomery form."""
+    return pow(1 << (64 * curve.fp_limbs), -1, curve.q)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -32,6 +33,9 @@ SMALL = 1024
 FIXED_BASE_SLICE = 1 << 20
 TABLE_ROW, TABLE_WINDOWS = 255, 32
 
+FOLDERS = 4
+"""Threads that end sums on the host: a proof has at most three tables to a sum."""
+
 R = TypeVar("R")
 
 
@@ -50,6 +54,7 @@ class CudaBackend:
         self.plan: MemoryPlan | None = None
         self._pressure = 0
         self._closed = False
+        self._folders = ThreadPoolExecutor(FOLDERS, "snarkline-fold")
         self._msms: dict[str, Msm] = {}
         self._transforms: dict[tuple[object, ...], Transform] = {}
         self._constants: dict[tuple[str, tuple[int, ...]], Array] = {}
@@ -100,7 +105,7 @@ class CudaBackend:
 
     def _replan(self) -> None:
         """The plan for the memory that is free at this moment; what it does not keep is let go."""
-        if self._work is None:
+        if self._work is None or self._plan_holds():
             return
         try:
             plan = plan_memory(self._work, self._budget(), self._sum_bytes)
@@ -112,6 +117,13 @@ class CudaBackend:
         if not plan.keep_matrices:
             self._matrices.clear()
         self.plan = plan
+
+    def _plan_holds(self) -> bool:
+        """Whether nothing is better than the plan that there is, and memory suffices for it."""
+        plan, work = self.plan, self._work
+        if plan is None or work is None or not (plan.keep_tables and plan.keep_matrices):
+            return False
+        return plan.slice_points >= work.largest_sum and plan.peak_bytes <= self._budget()
 
     def _budget(self) -> int:
         """Bytes for everything; half as many for each refusal before."""
@@ -272,10 +284,11 @@ class CudaBackend:
             pieces *= 2
 
     def _pieces(self, tables: Sequence[PointTable], scalars: FrVector) -> int:
-        """In how many pieces the memory that is free suffices for a sum, by the estimate."""
+        """In how many pieces the memory that is planned for a sum suffices, and that which is free."""
         runner, n, groups = self._runner(scalars.curve), len(scalars), [table.group for table in tables]
         away = [table for table in tables if not self._stays(table)]
-        pieces, free = 1, self._device.free_bytes()
+        pieces = 1 if self.plan is None else max(1, -(-n // self.plan.slice_points))
+        free = self._device.free_bytes()
         while n // pieces > MIN_SLICE:
             piece = -(-n // pieces)
             copies = min(2, pieces) * piece * sum(table.limbs[0].nbytes for table in away)
@@ -299,7 +312,7 @@ class CudaBackend:
                 (table.group, next(rest) if there is None else there[part])
                 for table, there in zip(tables, resident, strict=True)
             ]
-            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY).in_background())
+            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY).in_background(self._folders))
         return lambda: [self._sum(points) for points in zip(*(end() for end in sums), strict=True)]
 
     def _sum(self, points: Sequence[Point]) -> Point:
@@ -353,6 +366,7 @@ class CudaBackend:
             ):
                 held.clear()
             self._msms.clear()
+            self._folders.shutdown()
             self.host.close()
             self._device.close()
 

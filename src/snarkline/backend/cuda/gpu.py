@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -51,16 +52,20 @@ class Gpu:
         self._progress = progress
         self._modules: dict[Module, Any] = {}
         self._functions: dict[tuple[Module, str], tuple[Any, int]] = {}
+        self._sweeper = ThreadPoolExecutor(1, "snarkline-wipe")
+        self._sweep: Future[None] | None = None
 
     # ---- use ----
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Work of one thread. At its end all memory that it gave back is wiped, and the thread's device is restored.
+        """Work of one thread. At its end the thread's device is restored, and all memory that was given back is wiped
+        in the background: before the next session, and before `close` returns.
 
         Raises DeviceError for a device that has failed, or whose context others destroyed.
         """
         self.require_usable()
+        self.await_wiping()
         previous = self._guarded(self.driver.use)
         if not self.driver.alive():
             self.fail("its context has failed, or was destroyed from outside")
@@ -71,9 +76,20 @@ class Gpu:
             raise
         finally:
             if self.failure is None:
-                self.staging.wipe()
-                self._guarded(self._pool.wipe)
                 self._guarded(self.driver.leave, previous)
+                self._sweep = self._sweeper.submit(self._wipe)
+
+    def await_wiping(self) -> None:
+        """Waits until the zeroing of what the last session left is queued. Raises its DeviceError."""
+        sweep, self._sweep = self._sweep, None
+        if sweep is not None:
+            sweep.result()
+
+    def _wipe(self) -> None:
+        previous = self._guarded(self.driver.use)
+        self.staging.wipe()
+        self._guarded(self._pool.wipe)
+        self._guarded(self.driver.leave, previous)
 
     def require_usable(self) -> None:
         """Raises DeviceError once the device has failed."""
@@ -200,6 +216,9 @@ class Gpu:
         """Memory and kernels back to the driver. A device that has failed keeps them: its context is undefined."""
         self._functions.clear()
         self._modules.clear()
+        with suppress(DeviceError):
+            self.await_wiping()
+        self._sweeper.shutdown()
         self.staging.close()
         if self.failure is None and self.driver.alive():
             with suppress(DriverFault):  # then its process's end is what gives everything back

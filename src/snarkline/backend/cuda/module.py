@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from snarkline.backend.cuda import nvrtc
 from snarkline.curves.curve import Curve, Group
 from snarkline.errors import DeviceError
 
@@ -77,29 +78,20 @@ def _inlined(path: Path, seen: set[Path]) -> Iterable[str]:
 
 def compile_module(module: Module, architecture: str) -> bytes:
     """The machine code of a module for an architecture such as "90". Needs NVRTC, but no GPU."""
-    from cupy_backends.cuda.libs import nvrtc
-
-    program = nvrtc.createProgram(flattened_source(module.file), f"{module.name}.cu", [], [])
+    options = (*OPTIONS, f"-arch=sm_{architecture}", *module.defines)
     try:
-        nvrtc.compileProgram(program, (*OPTIONS, f"-arch=sm_{architecture}", *module.defines))
-        return bytes(nvrtc.getCUBIN(program)) + b"\0"  # CuPy takes a last byte of 0 for the end of a string
-    except nvrtc.NVRTCError as error:
-        log = nvrtc.getProgramLog(program)
-        raise KernelError(
-            f"kernel module {module.name} does not compile for sm_{architecture}: {error}\n{log}"
-        ) from None
-    finally:
-        nvrtc.destroyProgram(program)
+        code = nvrtc.compile_cubin(flattened_source(module.file), f"{module.name}.cu", options)
+    except nvrtc.CompileError as error:
+        raise KernelError(f"kernel module {module.name} does not compile for sm_{architecture}:\n{error}") from None
+    return code + b"\0"  # CuPy takes a last byte of 0 for the end of a string
 
 
 def compiler_version() -> str:
     """The version of NVRTC, such as "13.0". Raises KernelError where there is none."""
     try:
-        from cupy_backends.cuda.libs import nvrtc
-
-        return ".".join(str(part) for part in nvrtc.getVersion())
-    except (ImportError, RuntimeError) as error:
-        raise KernelError(f"NVRTC, which compiles the kernels, cannot be loaded: {error}") from None
+        return ".".join(str(part) for part in nvrtc.version())
+    except nvrtc.CompilerMissingError as error:
+        raise KernelError(str(error)) from None
 
 
 @dataclass(frozen=True)

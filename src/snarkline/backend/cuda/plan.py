@@ -26,35 +26,34 @@ SumBytes = Callable[[int, Sequence[Group]], int]
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """`pieces`: of the largest sum. `peak_bytes`: the most that is in use at a time, an upper bound."""
+    """`slice_points`: of a piece of a sum at most. `peak_bytes`: in use at a time at most."""
 
     keep_tables: bool
     keep_matrices: bool
-    pieces: int
+    slice_points: int
     peak_bytes: int
 
 
 def plan_memory(work: Workload, budget: int, sum_bytes: SumBytes) -> MemoryPlan:
     """The fastest plan within `budget` bytes. Raises BudgetError, with the least that would do."""
-    most = max(1, max(s.n_points for s in work.sums) // MIN_SLICE)
+    largest = work.largest_sum
     plan = None
     for keep_tables, keep_matrices in ((True, True), (False, True), (False, False)):
-        pieces = 1
-        while pieces <= (min(most, MAX_RESIDENT_PIECES) if keep_tables else most):
-            plan = MemoryPlan(
-                keep_tables,
-                keep_matrices,
-                pieces,
-                peak_bytes(work, sum_bytes, pieces, keep_tables=keep_tables, keep_matrices=keep_matrices),
-            )
-            if plan.peak_bytes <= budget:
+        pieces, slice_points = 1, largest
+        while pieces == 1 or (slice_points >= MIN_SLICE and (pieces <= MAX_RESIDENT_PIECES or not keep_tables)):
+            peak = peak_bytes(work, sum_bytes, slice_points, keep_tables=keep_tables, keep_matrices=keep_matrices)
+            plan = MemoryPlan(keep_tables, keep_matrices, slice_points, peak)
+            if peak <= budget:
                 return plan
             pieces *= 2
+            slice_points = -(-largest // pieces)
     assert plan is not None
     raise BudgetError(plan.peak_bytes, budget, "the least device memory that a proof of this circuit takes")
 
 
-def peak_bytes(work: Workload, sum_bytes: SumBytes, pieces: int, *, keep_tables: bool, keep_matrices: bool) -> int:
+def peak_bytes(
+    work: Workload, sum_bytes: SumBytes, slice_points: int, *, keep_tables: bool, keep_matrices: bool
+) -> int:
     """An upper bound of what is in use at a time."""
     vector, wires = 8 * work.curve.fr_limbs * work.domain_size, 8 * work.curve.fr_limbs * work.n_wires
     matrices = [8 * n_entries + 8 * work.domain_size for n_entries in work.n_entries]
@@ -63,7 +62,7 @@ def peak_bytes(work: Workload, sum_bytes: SumBytes, pieces: int, *, keep_tables:
     kept += sum(table_bytes(work, s) for s in work.sums) if keep_tables else 0
     kept += sum(matrices) if keep_matrices else 0
     quotient = wires + 3 * vector + (0 if keep_matrices else max(matrices))
-    sums = max(_sum_peak(work, s, sum_bytes, pieces, streamed=not keep_tables) for s in work.sums)
+    sums = max(_sum_peak(work, s, sum_bytes, slice_points, streamed=not keep_tables) for s in work.sums)
     peak = kept + max(quotient, wires + vector + sums)
     return peak + peak // 16  # blocks may be larger than what is asked for
 
@@ -73,9 +72,9 @@ def table_bytes(work: Workload, s: Sum) -> int:
     return s.n_points * _point_bytes(work, s)
 
 
-def _sum_peak(work: Workload, s: Sum, sum_bytes: SumBytes, pieces: int, *, streamed: bool) -> int:
-    n = max(min(s.n_points, MIN_SLICE), -(-s.n_points // pieces))
-    slices = (0 if not streamed else 1 if pieces == 1 else 2) * n * _point_bytes(work, s)
+def _sum_peak(work: Workload, s: Sum, sum_bytes: SumBytes, slice_points: int, *, streamed: bool) -> int:
+    n = min(s.n_points, slice_points)
+    slices = (0 if not streamed else 1 if n == s.n_points else 2) * n * _point_bytes(work, s)
     return 8 * work.curve.fr_limbs * s.n_points + sum_bytes(n, s.groups) + slices
 
 

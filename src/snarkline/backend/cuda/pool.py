@@ -6,6 +6,7 @@ block may be lent again while a kernel that was queued before still reads it.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, insort
 from collections import deque
 from typing import NamedTuple
@@ -39,7 +40,7 @@ class Lent:
 
 
 class Pool:
-    """The memory of one device, for one thread at a time; arrays may be dropped by any thread.
+    """The memory of one device. Threads may share it; arrays may be dropped by any thread, which takes no lock.
 
     `limit` caps lent and idle bytes together, None is no cap. `total_bytes`, `used_bytes` and `peak_bytes` count whole
     blocks; the peak is of those lent.
@@ -48,6 +49,7 @@ class Pool:
     def __init__(self, driver: Driver, limit: int | None = None) -> None:
         self._driver, self._limit = driver, limit
         self._returned: deque[Block] = deque()
+        self._lock = threading.RLock()
         self._clean: list[Block] = []
         self._dirty: list[Block] = []
         self._used = self._idle = 0
@@ -61,42 +63,45 @@ class Pool:
         """The address of at least `n_bytes`, and what owns them. Raises BudgetError, and DriverFault."""
         unit = FINE if n_bytes < COARSE else COARSE
         size = -(-n_bytes // unit) * unit or unit
-        if self._returned:
-            self._settle()
-        block = self._find(self._dirty, size) or self._find(self._clean, size)
-        if block is None:
-            block = self._fresh(size)
-        else:
-            self._idle -= block.n_bytes
-        self._used += block.n_bytes
-        if self._used > self.peak_bytes:
-            self.peak_bytes = self._used
+        with self._lock:
+            if self._returned:
+                self._settle()
+            block = self._find(self._dirty, size) or self._find(self._clean, size)
+            if block is None:
+                block = self._fresh(size)
+            else:
+                self._idle -= block.n_bytes
+            self._used += block.n_bytes
+            if self._used > self.peak_bytes:
+                self.peak_bytes = self._used
         return block.address, Lent(block, self._returned)
 
     def wipe(self) -> int:
         """Queue the zeroing of all idle blocks that were lent since they were zeroed; how many bytes that is."""
-        self._settle()
         n_bytes = 0
-        while self._dirty:
-            block = self._dirty[-1]
-            self._driver.zero(block.address, block.n_bytes)
-            self._dirty.pop()
-            insort(self._clean, block)
-            n_bytes += block.n_bytes
+        with self._lock:
+            self._settle()
+            while self._dirty:
+                block = self._dirty[-1]
+                self._driver.zero(block.address, block.n_bytes)
+                self._dirty.pop()
+                insort(self._clean, block)
+                n_bytes += block.n_bytes
         return n_bytes
 
     def trim(self, keep_bytes: int = 0) -> None:
         """Give idle blocks back to the driver, wiped, the largest first, until at most `keep_bytes` are idle."""
-        self._settle()
-        while self._idle > keep_bytes:
-            from_dirty = bool(self._dirty) and (not self._clean or self._dirty[-1] > self._clean[-1])
-            idle = self._dirty if from_dirty else self._clean
-            block = idle[-1]
-            if from_dirty:
-                self._driver.zero(block.address, block.n_bytes)
-            self._driver.free(block.address)
-            idle.pop()
-            self._idle -= block.n_bytes
+        with self._lock:
+            self._settle()
+            while self._idle > keep_bytes:
+                from_dirty = bool(self._dirty) and (not self._clean or self._dirty[-1] > self._clean[-1])
+                idle = self._dirty if from_dirty else self._clean
+                block = idle[-1]
+                if from_dirty:
+                    self._driver.zero(block.address, block.n_bytes)
+                self._driver.free(block.address)
+                idle.pop()
+                self._idle -= block.n_bytes
 
     def free_all_blocks(self) -> None:
         self.trim()
@@ -119,11 +124,12 @@ class Pool:
         return free if self._limit is None else max(0, min(free, self._limit - self._used))
 
     def _settle(self) -> None:
-        while self._returned:
-            block = self._returned.popleft()
-            self._used -= block.n_bytes
-            self._idle += block.n_bytes
-            insort(self._dirty, block)
+        with self._lock:
+            while self._returned:
+                block = self._returned.popleft()
+                self._used -= block.n_bytes
+                self._idle += block.n_bytes
+                insort(self._dirty, block)
 
     def _find(self, blocks: list[Block], size: int) -> Block | None:
         index = bisect_left(blocks, (size, 0))
