@@ -52,7 +52,7 @@ def test_windows_fold_to_their_weighted_sum(
 ) -> None:
     exponent = sum(m << s for m, s in zip(multiples, starts, strict=True)) % curve.r
     expected = CpuBackend(1, Arena()).fixed_base(Point.generator(curve, group), FrVector.from_ints(curve, [exponent]))
-    assert fold_windows(curve, group, xyzz(curve, group, multiples), starts) == expected.point(0)
+    assert fold_windows(curve, group, xyzz(curve, group, multiples), starts).point(0) == expected.point(0)
 
 
 def test_arguments_are_checked() -> None:
