@@ -18,8 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.circuit import ConstraintSystem
+from snarkline.circuit.builder import Builder
 from snarkline.circuit.gadgets.merkle import merkle_tree, poseidon_pair
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
+from snarkline.circuit.recording import gadget
+from snarkline.circuit.values import Bits
 from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
@@ -70,8 +73,14 @@ class SynthesisRun:
 def sha256_chain(blocks: int) -> StructuredR1CS:
     """A chain of compressions over private message bits."""
     cs = ConstraintSystem(CURVE)
-    cs.scan(sha256_compress, initial_state(cs), cs.batch([cs.alloc_bits(512) for _ in range(blocks)]))
+    cs.scan(sha256_compress, initial_state(cs), cs.batch([cs.call(_block) for _ in range(blocks)]))
     return cs.finish()
+
+
+@gadget
+def _block(cs: Builder) -> Bits:
+    """The bits of one block. As a gadget they are a template, and not rows of their own for each block."""
+    return cs.alloc_bits(512)
 
 
 def poseidon_tree(leaves: int) -> StructuredR1CS:

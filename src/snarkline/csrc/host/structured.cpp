@@ -100,8 +100,22 @@ u64 port_bits(const SystemPlan& system, const RunPlan& run, const Values& values
   return out;
 }
 
-// 64 ports from `port` on that read 64 consecutive wires of a run of one instance, which move on together from lane to
-// lane: 64 words become one a lane, and these are transposed. False where the wiring is otherwise.
+// The slot of 64 bits that are consecutive wires from `wire` on and consecutive slots of a run of one instance other
+// than `run`; null where they are not.
+const u64* consecutive_slots(const SystemPlan& system, const RunPlan& run, const Values& values, u64 wire) {
+  if (wire <= system.n_public) return nullptr;
+  const Place place = find_wire(system, wire);
+  if (place.run->count != 1 || place.run == &run) return nullptr;
+  const TemplatePlan& plan = system.plan(*place.run);
+  if (place.column + 63 >= plan.n_columns()) return nullptr;
+  // Slots of bits ascend with columns: the ends tell that there is nothing but bits between.
+  const u32 at = plan.place[place.column];
+  if (at & 1 || plan.place[place.column + 63] != at + 2 * 63) return nullptr;
+  return values.bits + place.run->bits + (at >> 1);
+}
+
+// 64 ports from `port` on that read 64 consecutive wires: 64 words become one a lane, and these are transposed. False
+// where the wiring is otherwise.
 bool gather_block(const SystemPlan& system, const RunPlan& run, const Values& values, const LaneGroup& group, u32 begin,
                   u32 end, u32 port) {
   const TemplatePlan& plan = system.plan(run);
@@ -111,23 +125,13 @@ bool gather_block(const SystemPlan& system, const RunPlan& run, const Values& va
     if (plan.place[1 + port + i] != 2 * (slot + i)) return false;
     if (run.base[port + i] != run.base[port] + i || run.stride[port + i] != run.stride[port]) return false;
   }
-  const u64 first = port_wire(run, plan.n_ports, group.first + begin, port);
-  const u64 last = port_wire(run, plan.n_ports, group.first + end - 1, port);
-  if (first <= system.n_public || last <= system.n_public) return false;
-  const Place low = find_wire(system, std::min(first, last)), high = find_wire(system, std::max(first, last) + 63);
-  if (low.run != high.run || low.run->count != 1 || low.run == &run) return false;
-  const TemplatePlan& from = system.plan(*low.run);
-  const u32 at = from.place[low.column], span = high.column - low.column;
-  // Slots of bits ascend with columns: the ends tell that there is nothing but bits between.
-  if (at & 1 || from.place[high.column] != at + 2 * span) return false;
   alignas(64) u64 block[64] = {};
-  const LaneKernels& lanes = *system.lanes;
-  const u64* bits = values.bits + low.run->bits;
-  u64 wire = first;
-  for (u32 lane = begin; lane < end; lane++, wire += static_cast<u64>(run.stride[port])) {
-    block[lane] = lanes.low_bits(bits + (at >> 1) + (wire - low.run->first_wire + from.first_aux() - low.column));
+  for (u32 lane = begin; lane < end; lane++) {
+    const u64* bits = consecutive_slots(system, run, values, port_wire(run, plan.n_ports, group.first + lane, port));
+    if (bits == nullptr) return false;
+    block[lane] = system.lanes->low_bits(bits);
   }
-  lanes.transpose(block);
+  system.lanes->transpose(block);
   for (u32 i = 0; i < 64; i++) group.bits[usize{slot + i} * group.words] |= block[i];
   return true;
 }
