@@ -104,7 +104,7 @@ def _atheris(options: argparse.Namespace) -> None:
         targets.attempt(target, data)
 
     flags = [f"-max_total_time={options.seconds}", f"-seed={options.seed}", f"-artifact_prefix={FOUND}/{target}-"]
-    flags += [f"-timeout={SECONDS_EACH}", f"-rss_limit_mb={MIB}", "-print_final_stats=1", "-max_len=65536"]
+    flags += [f"-timeout={SECONDS_EACH}", f"-rss_limit_mb={MIB}", "-print_final_stats=1", "-max_len=262144"]
     atheris.Setup([sys.argv[0], *flags, str(options.inside)], test, custom_mutator=change)
     atheris.Fuzz()
 
