@@ -10,6 +10,8 @@ from evaluation import satisfied
 
 from snarkline.circuit import Batch, Bit, Builder, ConstraintSystem, Num, UInt8, gadget
 from snarkline.circuit.gadgets.pack import num2bits
+from snarkline.circuit.gadgets.poseidon import poseidon
+from snarkline.circuit.gadgets.poseidon_parameters import circom_parameters
 from snarkline.curves.curve import BLS12_381, BN254
 from snarkline.errors import CircuitError
 
@@ -160,6 +162,15 @@ def test_equal_stretches_of_the_top_level_are_kept_once() -> None:
         cs.output(cs.call(square, cs.alloc()) + 1)
     r1cs = cs.finish()
     assert len(r1cs.templates) < 5 and outputs(cs, [0, 1, 2, 3]) == [1, 2, 5, 10]
+
+
+def test_gadgets_called_directly_are_recorded_in_place() -> None:
+    cs = ConstraintSystem(BN254)
+    cs.output(square(cs, cs.alloc()))
+    cs.output(poseidon(cs, [cs.public(), cs.call(square, cs.alloc())]))
+    r1cs = cs.finish()
+    assert all(template.native is None for template in r1cs.templates)
+    assert satisfied(r1cs, [3, 5, 7])[1:3] == [9, circom_parameters(2).hash([5, 49])]
 
 
 @gadget

@@ -23,6 +23,7 @@ from snarkline.circuit.slots import Shape, Slot, Slots, put_together
 from snarkline.circuit.values import Bit, Num, Operand, combination
 from snarkline.circuit.wiring import Ints, Wiring, after, beside, segments
 from snarkline.curves.curve import Curve
+from snarkline.curves.vector import FrVector
 from snarkline.errors import CircuitError
 from snarkline.r1cs.program import Op
 from snarkline.r1cs.structured import Run, StructuredR1CS
@@ -115,6 +116,9 @@ class ConstraintSystem(Builder):
         row = self.row(terms, {ONE: 1}, {column: 1})
         self.emit(Op.SOLVE, column, row)
         return Num(self, {column: 1})
+
+    def set_native(self, name: str, inputs: list[int], outputs: list[int], parameters: FrVector | None = None) -> None:
+        """Nothing: what is recorded at the top level is no gadget's template."""
 
     def is_bit(self, column: int) -> bool:
         if column >= PUBLIC:
