@@ -32,6 +32,7 @@ def test_light_modules_compile(tmp_path: Path) -> None:
     assert cache.clean() == 3 and cache.entries() == []
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
 def test_every_module_compiles(module: Module) -> None:
     assert compile_module(module, "90")[:4] == b"\x7fELF"

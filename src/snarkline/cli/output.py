@@ -164,11 +164,14 @@ def stage_text(stack: ExitStack, files: Mapping[Path, str]) -> None:
 
 def fail(error: BaseException) -> int:
     """Print what went wrong, in one line where it is the input's fault; the exit code."""
-    from snarkline.errors import BudgetError, InputError, SnarklineError
+    from snarkline.errors import BudgetError, DeviceError, InputError, SnarklineError
 
     if isinstance(error, InputError | BudgetError | OSError | MemoryError):
         echo(f"error: {_one_line(error)}", err=True)
         return 2
+    if isinstance(error, DeviceError):
+        echo(f"error: {_one_line(error)}", err=True)
+        return 3
     if isinstance(error, SnarklineError):
         echo(f"internal error: {_one_line(error)}", err=True)
         return 3
