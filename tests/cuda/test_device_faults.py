@@ -18,6 +18,7 @@ from snarkline.backend.cuda import CudaBackend
 from snarkline.errors import BudgetError, DeviceError, DeviceWarning, InputError, NoDeviceError, NoDriverError
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.r1cs.witness import Witness
+from snarkline.trace import Timeline
 
 BLINDING = (11, 13)
 MIB = 1 << 20
@@ -162,6 +163,18 @@ def test_a_failed_gpu_is_not_asked_again(
             assert prove(prover, circuit[1]) == expected
         assert len(devices[0].driver.calls) == calls
     assert len(texts) == 1 and "proofs are made on the CPU" in texts[0]
+
+
+@pytest.mark.parametrize("fault", [None, "launch", "to_host"])
+def test_timelines_of_devices_that_fail(
+    circuit: tuple[ProvingKey, Witness], expected: Proof, devices: list[EmulatedDevice], fault: str | None
+) -> None:
+    with said(), Timeline() as timeline, Prover(circuit[0], threads=1) as prover:
+        if fault is not None:
+            devices[0].driver.faults.append(Fault(fault, ILLEGAL_ADDRESS, after=2))
+        assert prove(prover, circuit[1]) == expected
+    names = {s.name for s in timeline.spans if s.kind == "device"}
+    assert names == (set() if fault else {"upload", "spmv", "multiply", "multiply_subtract", "ntt"})
 
 
 def test_two_devices_share_the_proofs(

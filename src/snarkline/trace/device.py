@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from snarkline.errors import DeviceError
 from snarkline.native import core
 
 from .model import Moment, Span
@@ -32,7 +33,10 @@ class DeviceClock(Protocol):
         """An event behind all work that has been queued so far. Does not wait."""
 
     def elapsed(self, begin: Any, end: Any) -> float:
-        """Seconds on the device from one event to the other. Waits until both are past."""
+        """Seconds on the device from one event to the other. Waits until both are past.
+
+        Like `record` it raises DeviceError once the device has failed.
+        """
 
 
 @dataclass
@@ -55,7 +59,8 @@ class Mark:
 def device_span(
     clock: DeviceClock, name: str, *, bytes: int | None = None, items: int | None = None, **attributes: Any
 ) -> Iterator[Mark | None]:
-    """Work that is queued on the device inside the block. Yields None where no timeline is open in this context."""
+    """Work that is queued on the device inside the block, which leaves no span if it ends with an exception. Yields
+    None where no timeline is open in this context."""
     parent = core.open_span()
     if parent is None or core.spans_active() == 0:
         yield None
@@ -71,46 +76,55 @@ def device_span(
         items=items,
         attributes=attributes,
     )
-    try:
-        yield mark
-    finally:
-        mark.end = clock.record()
-        core.span_details()[mark.id] = mark
+    yield mark
+    # After an exception the device may be gone, and what was queued may never end: no span.
+    mark.end = clock.record()
+    core.span_details()[mark.id] = mark
 
 
 def resolve_device_spans(details: dict[int, Any], root: int, heir: int) -> list[Span]:
-    """The device spans below `root`, taken out of `details` or left there below the root `heir`."""
+    """The device spans below `root`, taken out of `details` or left there below the root `heir`. A device that has
+    failed since then no longer tells its times: its spans are left out."""
     marks = [m for m in details.values() if isinstance(m, Mark) and m.root == root]
-    anchors: dict[int, tuple[Any, int]] = {}
+    anchors: dict[int, tuple[Any, int] | None] = {}
     spans = []
     for mark in marks:
         if heir:
             mark.root = heir
         else:
             del details[mark.id]
-        event, host_ns = anchors.get(id(mark.clock)) or anchors.setdefault(id(mark.clock), _anchor(mark.clock))
-        begin_ns = host_ns - round(mark.clock.elapsed(mark.begin, event) * 1e9)
-        end_ns = host_ns - round(mark.clock.elapsed(mark.end, event) * 1e9)
-        spans.append(
-            Span(
-                id=mark.id,
-                parent=mark.parent,
-                name=mark.name,
-                thread=0,
-                kind="device",
-                begin=Moment(begin_ns),
-                end=Moment(max(end_ns, begin_ns)),
-                lane=mark.clock.name,
-                bytes=mark.bytes,
-                items=mark.items,
-                attributes=mark.attributes,
-            )
-        )
+        key = id(mark.clock)
+        if key not in anchors:
+            anchors[key] = _anchor(mark.clock)
+        anchor = anchors[key]
+        if anchor is not None:
+            spans.append(_resolved(mark, *anchor))
     return spans
 
 
-def _anchor(clock: DeviceClock) -> tuple[Any, int]:
-    """An event and the host's time at which it was past."""
-    event = clock.record()
-    clock.elapsed(event, event)
+def _resolved(mark: Mark, event: Any, host_ns: int) -> Span:
+    begin_ns = host_ns - round(mark.clock.elapsed(mark.begin, event) * 1e9)
+    end_ns = host_ns - round(mark.clock.elapsed(mark.end, event) * 1e9)
+    return Span(
+        id=mark.id,
+        parent=mark.parent,
+        name=mark.name,
+        thread=0,
+        kind="device",
+        begin=Moment(begin_ns),
+        end=Moment(max(end_ns, begin_ns)),
+        lane=mark.clock.name,
+        bytes=mark.bytes,
+        items=mark.items,
+        attributes=mark.attributes,
+    )
+
+
+def _anchor(clock: DeviceClock) -> tuple[Any, int] | None:
+    """An event and the host's time at which it was past; None where the device has failed."""
+    try:
+        event = clock.record()
+        clock.elapsed(event, event)
+    except DeviceError:
+        return None
     return event, time.monotonic_ns()

@@ -178,7 +178,8 @@ class CudaBackend:
         if matrix not in self._transposed:
             self._transposed[matrix] = DeviceMatrix.upload_transposed(self._open(), matrix)
         out = self._empty(v.curve, matrix.n_columns, v.form)
-        self._transposed[matrix].multiply(self._device, _vector(v.curve), self._limbs(v), out.limbs, None)
+        with device_span(self._device.clock, "spmv", items=matrix.n_entries):
+            self._transposed[matrix].multiply(self._device, _vector(v.curve), self._limbs(v), out.limbs, None)
         return out
 
     def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
@@ -220,7 +221,8 @@ class CudaBackend:
         in_ratio, out_ratio = (1, pow(shift, -1, r)) if inverse else (shift, 1)
         if domain.log_size < 3:
             constants = (self._field(curve, x) for x in (root, in_ratio, first, out_ratio))
-            self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
+            with device_span(self._device.clock, "ntt", items=domain.size):
+                self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
         else:
             transform = self._transform(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
             with device_span(self._device.clock, "ntt", items=domain.size):
@@ -344,10 +346,11 @@ class CudaBackend:
             n, grid = len(part), blocks(len(part), 128)
             sums, points = device.empty((n, 2 * width), "u8"), device.empty((n, width), "u8")
             norms = device.empty(n * curve.fp_limbs, "u8")
-            device.launch(module, "multiply_base", grid, 128, part, n, self._multiples[base], sums, norms)
             scratch = device.empty(scratch_elements(n) * curve.fp_limbs, "u8")
-            invert_planes(device, inverse, norms, n, curve.fp_limbs, scratch)
-            device.launch(module, "make_affine", grid, 128, sums, n, norms, points)
+            with device_span(device.clock, "fixed_base", items=n):
+                device.launch(module, "multiply_base", grid, 128, part, n, self._multiples[base], sums, norms)
+                invert_planes(device, inverse, norms, n, curve.fp_limbs, scratch)
+                device.launch(module, "make_affine", grid, 128, sums, n, norms, points)
             out[begin : begin + n] = device.download(points)
         return PointTable(curve, group, out)
 

@@ -251,7 +251,11 @@ class EventClock:
         self._gpu, self.name = gpu, name
 
     def record(self) -> Any:
-        return self._gpu.record()
+        gpu = self._gpu
+        previous = gpu._guarded(gpu.driver.use)  # a timeline ends outside sessions
+        event = gpu.record()
+        gpu._guarded(gpu.driver.leave, previous)
+        return event
 
     def elapsed(self, begin: Any, end: Any) -> float:
         self._gpu.await_event(begin)
