@@ -128,6 +128,7 @@ class Gpu:
         return self.driver.array(address, n_bytes, sizes, dtype, owner), address
 
     def upload(self, host: npt.NDArray[Any]) -> Array:
+        self.await_wiping()  # of the staging buffers
         host = np.ascontiguousarray(host)
         array = self.empty(host.shape, host.dtype)
         self.staging.send(array, host)
