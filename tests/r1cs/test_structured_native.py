@@ -70,7 +70,7 @@ def products(s: StructuredR1CS, w: StructuredWitness, isa: str = "auto", lanes: 
     """a, b, c as one array, evaluated both ways."""
     native = compiled(s, isa, lanes)
     stored, expanded = np.zeros((3, s.n_constraints, 4), np.uint64), np.ones((3, s.n_constraints, 4), np.uint64)
-    native.evaluate(2, *w.arrays, *stored)
+    native.evaluate(2, [w.arrays], [tuple(stored)])
     codes, sums = np.zeros((3, s.n_constraints), np.uint8), np.zeros((native.sizes[2], 4), np.uint64)
     native.evaluate_codes(2, *w.arrays, codes, sums)
     native.expand_codes(2, codes, sums, *expanded)
@@ -361,3 +361,16 @@ def test_natives_inside_a_template_are_left_to_the_program() -> None:
     s = cs.finish()
     given = values_for(s, random.Random(2))
     agree(s, given)
+
+
+def test_several_witnesses_in_one_pass() -> None:
+    s = small(BN254, 70)
+    witnesses = [run_with(s, values_for(s, random.Random(k))) for k in range(3)]
+    out = [tuple(np.zeros((3, s.n_constraints, 4), np.uint64)) for _ in witnesses]
+    StructuredWitness.products_of(witnesses, out, threads=2)
+    for witness, products_ in zip(witnesses, out, strict=True):
+        assert np.array_equal(np.array(products_), flat_products(s, witness.values(range(len(witness)))))
+    assert not np.array_equal(np.array(out[0]), np.array(out[1]))
+    with pytest.raises(MismatchError, match="one system"):
+        StructuredWitness.products_of([*witnesses, run_with(small(BN254, 70), values_for(s, random.Random(0)))], out)
+    StructuredWitness.products_of([], [])

@@ -95,8 +95,8 @@ class StructuredSystem:
 
     def expand(self, threads: int, publics: U64, bits: U64, wides: U64, out: U64) -> None: ...
     def read(self, publics: U64, bits: U64, wides: U64, wires: U32, out: U64) -> None: ...
-    def evaluate(self, threads: int, publics: U64, bits: U64, wides: U64, a: U64, b: U64, c: U64) -> None:
-        """a, b, c: one element a constraint, Montgomery form."""
+    def evaluate(self, threads: int, witnesses: list[tuple[U64, U64, U64]], out: list[tuple[U64, U64, U64]]) -> None:
+        """Of each witness (publics, bits, wides) a, b and c: one element a constraint, Montgomery form."""
 
     def evaluate_codes(self, threads: int, publics: U64, bits: U64, wides: U64, codes: U8, sums: U64) -> None:
         """codes, shape (3, constraints): a value of -127 ... 127 as a signed byte, 128 for one that is in `sums`."""

@@ -75,7 +75,21 @@ class StructuredWitness:
 
     def products(self, out: tuple[Limbs, Limbs, Limbs], *, threads: int | None = None) -> None:
         """<A_k, w>, <B_k, w>, <C_k, w> for every constraint k of the system, Montgomery form."""
-        self.system.native.evaluate(threads or usable_threads(), *self.arrays, *out)
+        self.system.native.evaluate(threads or usable_threads(), [self.arrays], [out])
+
+    @staticmethod
+    def products_of(
+        witnesses: Sequence[StructuredWitness],
+        out: Sequence[tuple[Limbs, Limbs, Limbs]],
+        *,
+        threads: int | None = None,
+    ) -> None:
+        """`products` of several witnesses of one system, in one pass over its structure."""
+        if any(witness.system is not witnesses[0].system for witness in witnesses) or len(out) != len(witnesses):
+            raise MismatchError("products in one pass are of witnesses of one system")
+        if witnesses:
+            arrays = [witness.arrays for witness in witnesses]
+            witnesses[0].system.native.evaluate(threads or usable_threads(), arrays, list(out))
 
     def values(self, wires: Sequence[int] | npt.NDArray[np.integer]) -> list[int]:
         """The values of some wires."""

@@ -178,7 +178,8 @@ def _evaluation(
 ) -> tuple[Callable[[], None], int]:
     """What makes a, b and c, and the bytes of the structure that it reads."""
     if run.path == TEMPLATES:
-        return lambda: system.native.evaluate(run.threads, *witness.arrays, *out), system.nbytes
+        a, b, c = out
+        return lambda: witness.products((a, b, c), threads=run.threads), system.nbytes
     if run.path == CODES:
         codes = arena.empty((3, system.n_constraints), np.uint8)
         sums = arena.empty((system.native.sizes[2], 4))

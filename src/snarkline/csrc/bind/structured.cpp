@@ -20,6 +20,7 @@ namespace snarkline {
 namespace {
 
 constexpr Py_ssize_t fr_limbs = 4;
+using Shape = std::initializer_list<Py_ssize_t>;
 
 NativeKind parse_native(const std::string& name) {
   if (name == "sha256_compress") return NativeKind::sha256_compress;
@@ -146,12 +147,24 @@ class System {
     const Array<u64> o(out, "out", {static_cast<Py_ssize_t>(at.length()), fr_limbs}, true);
     kernels_->read(plan_, store.values(), at.data(), o.data(), at.length());
   }
-  void evaluate(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle a, nb::handle b,
-                nb::handle c) const {
-    const Store store(plan_, publics, bits, wides, false);
-    const Array<u64> x = rows(a, "a"), y = rows(b, "b"), z = rows(c, "c");
+  void evaluate(unsigned threads, const nb::list& witnesses, const nb::list& out) const {
+    if (witnesses.size() != out.size()) refuse("out", "three arrays for each witness", std::to_string(out.size()));
+    std::deque<Store> stores;
+    std::deque<Array<u64>> held;
+    std::vector<Values> values;
+    std::vector<RowProducts> products;
+    for (usize k = 0; k < witnesses.size(); k++) {
+      const nb::tuple w = nb::cast<nb::tuple>(witnesses[k]), abc = nb::cast<nb::tuple>(out[k]);
+      if (w.size() != 3 || abc.size() != 3) refuse("witnesses and out", "tuples of three arrays", "others");
+      values.push_back(stores.emplace_back(plan_, w[0], w[1], w[2], false).values());
+      RowProducts to{};
+      for (usize side = 0; side < 3; side++) {
+        to.side[side] = held.emplace_back(abc[side], "out", Shape{size(plan_.n_rows), fr_limbs}, true).data();
+      }
+      products.push_back(to);
+    }
     interruptible(threads, [&](const Exec& exec) {
-      kernels_->evaluate(plan_, store.values(), x.data(), y.data(), z.data(), exec);
+      kernels_->evaluate(plan_, values.data(), products.data(), values.size(), exec);
     });
   }
   void evaluate_codes(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle codes,
@@ -243,8 +256,7 @@ void bind_structured(nb::module_& m) {
       .def("pack", &S::pack, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("wires"))
       .def("expand", &S::expand, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("out"))
       .def("read", &S::read, arg("publics"), arg("bits"), arg("wides"), arg("wires"), arg("out"))
-      .def("evaluate", &S::evaluate, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("a"), arg("b"),
-           arg("c"))
+      .def("evaluate", &S::evaluate, arg("threads"), arg("witnesses"), arg("out"))
       .def("evaluate_codes", &S::evaluate_codes, arg("threads"), arg("publics"), arg("bits"), arg("wides"),
            arg("codes"), arg("sums"))
       .def("expand_codes", &S::expand_codes, arg("threads"), arg("codes"), arg("sums"), arg("a"), arg("b"), arg("c"))

@@ -166,6 +166,11 @@ void gather_ports(const SystemPlan& system, const RunPlan& run, const Values& va
 // a chain in which each input is a port, and each port of this run the output of the instance before.
 bool fill_sha256_chain(const SystemPlan& system, const RunPlan& run, const Values& values);
 
+// Where the products of one witness go.
+struct RowProducts {
+  u64* side[3];
+};
+
 // What the kernels of one curve do. Outputs a, b, c: n_rows elements each, Montgomery form.
 struct StructuredKernels {
   // Values of wires, canonical; `bits` says which are bits. Index of the first that is out of range, or npos.
@@ -176,7 +181,8 @@ struct StructuredKernels {
   usize (*pack)(const SystemPlan&, const Values&, const u64* wires, const Exec&);
   void (*expand)(const SystemPlan&, const Values&, u64* out, const Exec&);              // canonical
   void (*read)(const SystemPlan&, const Values&, const u32* wires, u64* out, usize n);  // canonical
-  void (*evaluate)(const SystemPlan&, const Values&, u64* a, u64* b, u64* c, const Exec&);
+  void (*evaluate)(const SystemPlan&, const Values* values, const RowProducts* out, usize n,
+                   const Exec&);  // n witnesses
   // codes: 3 n_rows; sums: n_sums elements
   void (*evaluate_codes)(const SystemPlan&, const Values&, i8* codes, u64* sums, const Exec&);
   void (*expand_codes)(const SystemPlan&, const i8* codes, const u64* sums, u64* a, u64* b, u64* c, const Exec&);
