@@ -27,6 +27,7 @@ from snarkline.circuit import (
     UInt32,
     UInt64,
     circuit,
+    gadget,
 )
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
 from snarkline.curves.curve import BLS12_381, BN254
@@ -90,6 +91,27 @@ def test_names_of_wires() -> None:
     assert names[1] == "total" and names[compiled.r1cs.n_outputs + 1] == "scale"
     assert {"flags[2]", "words[1]", "table[1][0].31", "wide.63", "bit"} <= set(names.values())
     assert len(set(names.values())) == len(names)
+
+
+@circuit
+def named(cs: Builder, x: Private[Num, 3]) -> None:
+    cs.map(doubled, x)
+    cs.name_wire(x[0] * x[1], "product")
+
+
+@gadget
+def doubled(cs: Builder, x: Num) -> Num:
+    square = x * x
+    cs.name_wire(square, "square")
+    with pytest.raises(CircuitError, match="'x' is none"):
+        cs.name_wire(x, "x")
+    return square + 1
+
+
+def test_names_that_a_circuit_gives() -> None:
+    compiled = named.compile()
+    names = [name for _, name in compiled.symbols()]
+    assert names[3:] == [f"doubled[{i}].{own}" for i in range(3) for own in ("square", "aux[1]")] + ["product"]
 
 
 def test_arrays_are_taken_as_arrays_too() -> None:

@@ -41,6 +41,13 @@ class Builder(Recorder):
         """A bit that does not vary."""
         return Bit(self, TRUE if value else FALSE)
 
+    def name_wire(self, value: Num | Bit, name: str) -> None:
+        """Names the wire that a number or a bit is, for .sym files and messages: one that was allocated here."""
+        column = value.column if isinstance(value, Num) else value.literal >> 1
+        if value.cs is not self or column is None or not self.is_own(column):
+            raise self.error(f"only a wire that was allocated here can be named; {name!r} is none")
+        self.name_column(column, name)
+
     # --- constraints ----------------------------------------------------------------------------
 
     def enforce(self, a: Operand, b: Operand, c: Operand) -> None:

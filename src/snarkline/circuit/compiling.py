@@ -74,7 +74,7 @@ class CompiledCircuit:
         for run in self.r1cs.runs:
             template = self.r1cs.template_of(run)
             path = ".".join(part.replace("/", ".") for part in (run.path, template.name) if part)
-            own = template.names or [f"aux[{k}]" for k in range(template.n_aux)]
+            own = [name or f"aux[{k}]" for k, name in enumerate(template.names or [""] * template.n_aux)]
             for i in range(run.count):
                 prefix = f"{path}[{i}]." if run.count > 1 else f"{path}." if path else ""
                 first = run.first_wire + i * template.n_aux

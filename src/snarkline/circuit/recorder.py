@@ -175,6 +175,10 @@ class Recorder:
         self._sums.append(combination, self.r)
         return len(self._sums) - 1
 
+    def is_own(self, column: int) -> bool:
+        """Whether the column was allocated since the template began."""
+        return self._first <= column < self._next
+
     def name_column(self, column: int, name: str) -> None:
         """The name of a wire, for .sym files."""
         self._names[column] = name

@@ -129,7 +129,7 @@ class StructuredR1CS:
         run = self.runs[bisect_right([run.first_wire for run in self.runs], wire) - 1]
         template = self.template_of(run)
         instance, aux = divmod(wire - run.first_wire, template.n_aux)
-        name = template.names[aux] if template.names else f"aux {aux}"
+        name = (template.names and template.names[aux]) or f"aux {aux}"
         return f"{template.name}[{instance}]/{name}" if run.count > 1 else f"{template.name}/{name}"
 
     def flatten(self) -> R1CS:
