@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +22,8 @@ def check_system(system: StructuredR1CS) -> None:
         raise MismatchError(
             f"{system.n_wires} wires, {system.n_public} of them public, {system.n_outputs} of these outputs"
         )
-    if len(system.bits) != len(system.given) or len(np.unique(system.given)) != len(system.given):
+    ordered = np.sort(system.given)
+    if len(system.bits) != len(system.given) or (ordered[1:] == ordered[:-1]).any():
         raise MismatchError("given wires are distinct, and each is said to be a bit or not")
     if len(system.given) and not 1 <= system.given.min() <= system.given.max() < system.n_wires:
         raise MismatchError(f"given wires are from 1 to {system.n_wires - 1}")
@@ -143,12 +146,21 @@ class _System:
                 )
 
     def _are_bits(self, wires: Wires) -> npt.NDArray[np.bool_]:
-        """Whether wires are known to be bits."""
-        out = self.public_bits[np.where(wires <= self.system.n_public, wires, 0)]
-        numbers = np.searchsorted(self.first_wires, wires, side="right") - 1
-        for number in np.unique(numbers[wires > self.system.n_public]):
-            run = self.system.runs[number]
-            template = self.system.template_of(run)
-            inside = (numbers == number) & (wires > self.system.n_public)
-            out[inside] = template.bits[template.first_aux + (wires[inside] - run.first_wire) % template.n_aux]
-        return out
+        """Whether wires of runs that have been checked are known to be bits."""
+        n_aux, first_bits, bits = self._aux_bits
+        public = wires <= self.system.n_public
+        run = np.where(public, 0, np.searchsorted(self.first_wires, wires, side="right") - 1)
+        aux = np.where(public, 0, wires - self.first_wires[run]) % n_aux[run]
+        return np.where(public, self.public_bits[np.where(public, wires, 0)], bits[first_bits[run] + aux])
+
+    @cached_property
+    def _aux_bits(self) -> tuple[Wires, Wires, npt.NDArray[np.bool_]]:
+        """For each run its aux wires an instance and where their bits begin; the bits of all templates."""
+        templates = self.system.templates
+        starts = np.cumsum([0, *(max(1, template.n_aux) for template in templates)])
+        bits = np.zeros(starts[-1], np.bool_)
+        for start, template in zip(starts.tolist(), templates, strict=False):
+            own = template.bits[template.first_aux : template.n_columns]
+            bits[start : start + len(own)] = own
+        number = np.clip([run.template for run in self.system.runs], 0, len(templates) - 1)
+        return np.maximum(1, np.array([template.n_aux for template in templates]))[number], starts[number], bits
