@@ -62,7 +62,7 @@ class MadeProducts:
 
 
 def measure(run: SynthesisRun) -> Row:
-    """One proof in this process, after one that makes tables and starts threads."""
+    """The fastest of some proofs in this process, after one that makes tables and starts threads."""
     blocks = n_blocks(run.log_size)
     system, bits = sha256_chain(blocks), message_bits(blocks)
     with warnings.catch_warnings():
@@ -70,11 +70,12 @@ def measure(run: SynthesisRun) -> Row:
         key = setup(system, backend="cpu", threads=run.threads)
     prove_once = _by_templates if run.path == TEMPLATES else _classic
     prove_once(run, system, key, bits)
-    row, proof = prove_once(run, system, key, bits)
-    if not verify(key.verifying_key, proof):
-        raise InternalError(f"the proof after {run.path} does not verify")
-    total = row["synthesis_s"] + row["wrapper_s"] + row["teardown_s"]
-    return {"path": run.path, "n_constraints": system.n_constraints, "threads": run.threads, **row, "total_s": total}
+    made = [prove_once(run, system, key, bits) for _ in range(run.repeats)]
+    if not all(verify(key.verifying_key, proof) for _, proof in made):
+        raise InternalError(f"a proof after {run.path} does not verify")
+    row = min((row for row, _ in made), key=lambda row: sum(row.values()))
+    facts = {"path": run.path, "n_constraints": system.n_constraints, "threads": run.threads}
+    return {**facts, **row, "total_s": sum(row.values())}
 
 
 def _classic(

@@ -143,28 +143,48 @@ void evaluate_codes(const SystemPlan& system, const Values& values, i8* codes, u
 void expand_codes(const SystemPlan& system, const i8* codes, const u64* sums, u64* a, u64* b, u64* c,
                   const Exec& exec) {
   SNL_SPAN("evaluate.expand");
-  Fr* const out[3] = {elements(a), elements(b), elements(c)};
   const auto tasks = row_tasks(system);
+  const usize addresses = reinterpret_cast<usize>(a) | reinterpret_cast<usize>(b) | reinterpret_cast<usize>(c);
+  const bool stream = addresses % 32 == 0 && 96 * system.n_rows > streamed_bytes;
   parallel(exec, tasks.size(), [&](usize t) {
     const Task& task = tasks[t];
     const TemplatePlan& plan = system.plan(*task.run);
-    const u64 first = task.group * lanes_per_word;
-    const u64 lanes = std::min<u64>(lanes_per_word, task.run->count - first);
+    const u64 first = task.group * lanes_per_word, n_sums = plan.sums.size();
+    const u32 lanes = static_cast<u32>(std::min<u64>(lanes_per_word, task.run->count - first));
+    alignas(64) i8 tile_codes[3 * tile_rows * 64];
+    u16 numbers[3 * tile_rows] = {};
+    std::vector<Fr> wide;
     for (u32 tile = task.begin; tile < task.end; tile++) {
-      const u32* p = plan.small.data() + plan.tiles[tile].small;
       const u32 rows = std::min(tile_rows, plan.n_rows - tile * tile_rows);
+      const u32 first_sum = plan.tiles[tile].first_sum, count = plan.tiles[tile + 1].first_sum - first_sum;
+      wide.resize(usize{count} * 64);
+      for (u32 lane = 0; lane < lanes; lane++) {
+        const Fr* from = elements(sums) + task.run->first_sum + (first + lane) * n_sums + first_sum;
+        for (u32 i = 0; i < count; i++) wide[usize{i} * 64 + lane] = from[i];
+      }
+      const u32* p = plan.small.data() + plan.tiles[tile].small;
+      const u64 row = task.run->first_row + first * plan.n_rows + u64{tile} * tile_rows;
       for (u32 side = 0; side < 3; side++) {
         for (u32 r = 0; r < rows; r++) {
           const u32 header = *p++;
+          numbers[side * tile_rows + r] = static_cast<u16>(header);
           if (!(header >> 31)) p += (header & 0xff) + (header >> 8 & 0xff);
-          u64 row = task.run->first_row + first * plan.n_rows + u64{tile} * tile_rows + r;
-          u64 sum = task.run->first_sum + first * plan.sums.size() + plan.tiles[tile].first_sum + (header & 0xffff);
-          for (u64 lane = 0; lane < lanes; lane++, row += plan.n_rows, sum += plan.sums.size()) {
-            out[side][row] =
-                header >> 31 ? elements(sums)[sum] : small_elements<Fr>()[codes[side * system.n_rows + row] + 128];
-          }
+        }
+        for (u32 lane = 0; lane < lanes; lane++) {
+          const i8* from = codes + side * system.n_rows + row + lane * u64{plan.n_rows};
+          for (u32 r = 0; r < rows; r++) tile_codes[(side * tile_rows + r) * 64 + lane] = from[r];
         }
       }
+      system.lanes->store_tile({tile_codes,
+                                numbers,
+                                reinterpret_cast<const u64*>(wide.data()),
+                                reinterpret_cast<const u64*>(small_elements<Fr>()),
+                                {a + 4 * row, b + 4 * row, c + 4 * row},
+                                plan.n_rows,
+                                rows,
+                                lanes,
+                                3,
+                                stream});
     }
   });
 }
