@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from snarkline.cli import bench, ghosts, kernels, trace
+from snarkline.cli import bench, ghosts, kernels, porep, trace
 from snarkline.cli.entry import COMMANDS
 from snarkline.cli.options import Argument, Parameter
 
@@ -84,4 +84,5 @@ app.command(context_settings=ghosts.CONTEXT)(ghosts.ghosts)
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 app.add_typer(kernels.app, name="kernels")
+app.add_typer(porep.app, name="porep")
 _convert(app)

@@ -30,6 +30,7 @@ from snarkline.groth16 import prove
 from snarkline.groth16.products import FlatProducts
 from snarkline.memory import Arena, Release
 from snarkline.memory.experiment import CONTROL, Moments, Probes, Row, peak_rss_bytes, run_fresh, wait_until
+from snarkline.r1cs.structured_witness import run_program
 
 PRODUCT = "product"
 
@@ -43,7 +44,8 @@ Circuit = tuple[FrVector, FrVector, FrVector]
 class ClassicRun:
     """`policy`: a Release's value, "control" (releases nothing) or "product". `key`, `witness`: paths. `backend`: who
     transforms and sums, a name for `open_backend`; a, b and c always come from the CPU. `pages`: "4k" or "2m".
-    `host_copies`: the inner function's vectors are host memory too where the backend is a device's."""
+    `host_copies`: the inner function's vectors are host memory too where the backend is a device's. `sector_size`: the
+    key is a .params file for the Proof-of-Replication of that size, and `witness` a C1 file."""
 
     policy: str
     key: str
@@ -54,6 +56,7 @@ class ClassicRun:
     pages: str = "4k"
     window_s: float = 1.0
     host_copies: bool = False
+    sector_size: str = ""
 
     @property
     def release(self) -> Release:
@@ -79,8 +82,7 @@ def require_equal_proofs(rows: Sequence[Row]) -> None:
 
 def measure(run: ClassicRun) -> Row:
     """One run in this process, which should be a fresh one."""
-    key = load_proving_key(run.key)
-    witness = load_witness(run.witness, curve=key.curve)
+    key, witness = load(run)
     if run.policy == PRODUCT:
         return _measure_product(run, key, witness)
     pages = "4k" if run.pages == "4k" else "auto"
@@ -99,6 +101,21 @@ def measure(run: ClassicRun) -> Row:
     row = _row(run, 2 * n_bytes, arena, moments, probes, key, proofs)
     del kept
     return row
+
+
+def load(run: ClassicRun) -> tuple[ProvingKey, Witness]:
+    """Key and witness; for a sector (`sector_size`) those of the first partition of its C1 output."""
+    key = load_proving_key(run.key)
+    if not run.sector_size:
+        return key, load_witness(run.witness, curve=key.curve)
+    from snarkline.filecoin.porep.c1 import load_phase1
+    from snarkline.filecoin.porep.circuit import assignment, porep_circuit
+    from snarkline.filecoin.registry import sector_size
+
+    size = sector_size(run.sector_size)
+    circuit = porep_circuit(size)
+    given = assignment(load_phase1(run.witness, size), 0)
+    return key.attach(circuit), run_program(circuit, given, threads=run.threads).expand()
 
 
 class _Caller:

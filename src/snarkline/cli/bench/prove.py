@@ -69,7 +69,7 @@ def prove(
         base = ClassicRun(
             "sync", key_path, witness_path, circuits, n_threads, backend, pages.value, window, classic_host
         )
-        _classic(chosen, base, runs, report)
+        classic_table(chosen, base, runs, report)
 
 
 def _resident(
@@ -101,7 +101,8 @@ def _resident(
     )
 
 
-def _classic(policies: list[str], base: ClassicRun, runs: int, report: Report) -> None:
+def classic_table(policies: list[str], base: ClassicRun, runs: int, report: Report) -> None:
+    """Proofs in the classic layout under each policy, and the product's path: measured, compared and shown."""
     from snarkline import load_proving_key
     from snarkline.cli.bench import classic
     from snarkline.memory import experiment

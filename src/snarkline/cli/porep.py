@@ -1,0 +1,225 @@
+"""`snarkline porep`: seal a small sector, make development parameters, prove and verify its replication."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, output_stream, require_writable
+from snarkline.cli.prove import BackendName, ReleaseName
+
+if TYPE_CHECKING:
+    from snarkline.filecoin.registry import SectorSize
+
+app = typer.Typer(name="porep", help="Filecoin's Proof-of-Replication.", no_args_is_help=True)
+
+
+class SectorName(StrEnum):
+    """Sector sizes with a registered proof."""
+
+    kib2 = "2KiB"
+    mib8 = "8MiB"
+    mib512 = "512MiB"
+    gib32 = "32GiB"
+    gib64 = "64GiB"
+
+
+class VersionName(StrEnum):
+    """Versions of the registered proof."""
+
+    v1_0 = "1.0.0"
+    v1_1 = "1.1.0"
+    v1_2 = "1.2.0"
+
+
+SizeOption = Annotated[SectorName, typer.Option("--sector-size", help="Sector size.")]
+VersionOption = Annotated[VersionName, typer.Option("--version", help="Version of the registered proof.")]
+
+
+@app.command()
+def seal(
+    data: Annotated[Path, typer.Argument(help="The sector's data: 127/128 of the sector size.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the C1 output goes (.json).")],
+    size: SizeOption = SectorName.kib2,
+    version: VersionOption = VersionName.v1_1,
+    replica: Annotated[Path | None, typer.Option("--replica", help="Where the sealed sector goes.")] = None,
+    prover_id: Annotated[str, typer.Option("--prover-id", help="32 bytes, hexadecimal.")] = "00" * 32,
+    sector_id: Annotated[int, typer.Option("--sector-id", min=0, help="Number of the sector.")] = 0,
+    ticket: Annotated[str | None, typer.Option("--ticket", help="32 bytes, hexadecimal; random if not given.")] = None,
+    seed: Annotated[str | None, typer.Option("--seed", help="32 bytes, hexadecimal; random if not given.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Seal a small sector (phases 0 and 1): the replica, and the vanilla proofs that commit phase 2 takes."""
+    from snarkline.filecoin.porep.c1 import phase1_to_json
+    from snarkline.filecoin.porep.seal import SectorFacts
+    from snarkline.filecoin.porep.seal import seal as seal_sector
+    from snarkline.filecoin.porep.vanilla import prove_partitions
+    from snarkline.filecoin.registry import PorepVersion
+
+    report = Report(as_json=as_json, quiet=quiet, outputs=(output,))
+    require_writable(output, replica, inputs=[data])
+    sector_size = _size(size)
+    facts = SectorFacts(
+        sector_size, PorepVersion(version.value), _bytes("prover-id", prover_id), sector_id, _bytes("ticket", ticket)
+    )
+    chosen_seed = _bytes("seed", seed)
+    started = time.perf_counter()
+    with report.working("sealing"):
+        sealed = seal_sector(facts, data.read_bytes())
+        phase1 = prove_partitions(sealed, chosen_seed)
+    with output_stream(output) as stream:
+        stream.write(phase1_to_json(phase1).encode())
+    if replica is not None:
+        with output_stream(replica) as stream:
+            stream.write(sealed.replica.tobytes())
+    seconds = time.perf_counter() - started
+    report.line(f"sealed: comm_r {sealed.comm_r.hex()}, C1 written to {output} ({seconds:.2f} s)")
+    report.result(
+        {
+            "c1": str(output),
+            "comm_d": sealed.comm_d.hex(),
+            "comm_r": sealed.comm_r.hex(),
+            "replica_id": sealed.replica_id.hex(),
+            "ticket": facts.ticket.hex(),
+            "seed": chosen_seed.hex(),
+            "seconds": round(seconds, 6),
+        }
+    )
+
+
+@app.command()
+def params(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder, or the .params file.")] = Path(),
+    size: SizeOption = SectorName.kib2,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make DEVELOPMENT parameters and their verifying key: who makes them can forge proofs."""
+    from snarkline.filecoin.porep.circuit import porep_circuit
+    from snarkline.formats import bellperson
+    from snarkline.groth16.layout import bellperson_layout
+    from snarkline.groth16.setup import setup
+
+    report = Report(as_json=as_json, quiet=quiet)
+    sector_size = _size(size)
+    path = output / f"{sector_size.parameter_stem()}.params" if output.is_dir() else output
+    vk = path.with_suffix(".vk")
+    require_writable(path, vk)
+    started = time.perf_counter()
+    with report.working("making development parameters"):
+        key = setup(porep_circuit(sector_size), layout=bellperson_layout)
+        bellperson.save_parameters(key, path)
+        bellperson.save_verifying_key(key, vk)
+    seconds = time.perf_counter() - started
+    report.line(f"development parameters written to {path}, verifying key to {vk} ({seconds:.2f} s)")
+    report.result({"params": str(path), "vk": str(vk), "domain": key.domain.size, "seconds": round(seconds, 6)})
+
+
+@app.command()
+def prove(
+    c1: Annotated[Path, typer.Argument(help="Output of commit phase 1 (.json).", metavar="C1.json")],
+    parameters: Annotated[Path | None, typer.Option("--params", help="Parameter file, or the folder of it.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof bytes go.")] = Path("proof.bin"),
+    size: SizeOption = SectorName.kib2,
+    version: VersionOption = VersionName.v1_1,
+    backend: Annotated[BackendName, typer.Option("--backend", help="Where to prove.")] = BackendName.auto,
+    threads: ThreadsOption = None,
+    release: Annotated[
+        ReleaseName, typer.Option("--release", help="How large buffers are given back.")
+    ] = ReleaseName.recycle,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the timeline (.json or .html).")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Commit phase 2: 192 bytes for each partition of a sector, verified."""
+    from contextlib import ExitStack, nullcontext
+
+    from snarkline import Timeline, load_proving_key, span
+    from snarkline.cli.output import stage_text
+    from snarkline.filecoin.porep.c1 import load_phase1
+    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters
+    from snarkline.filecoin.registry import PorepVersion
+
+    report = Report(as_json=as_json, quiet=quiet, outputs=(output, trace))
+    sector_size = _size(size)
+    path = find_parameters(sector_size, parameters or PARAMETER_FOLDER)
+    require_writable(output, trace, inputs=(c1, path))
+    timeline = Timeline() if trace is not None else None
+    started = time.perf_counter()
+    with ExitStack() as outputs:
+        with timeline or nullcontext(), report.working("proving"), span("snarkline porep prove"):
+            with span("load"):
+                phase1, key = load_phase1(c1, sector_size), load_proving_key(path)
+            with PorepProver(sector_size, key, backend=backend, threads=threads, release=release) as prover:
+                loaded = time.perf_counter()
+                proofs = prover.prove(phase1, PorepVersion(version.value))
+                proved = time.perf_counter()
+        outputs.enter_context(output_stream(output)).write(proofs)
+        if timeline is not None and trace is not None:
+            stage_text(outputs, {trace: timeline.rendered(trace)})
+    report.line(
+        f"{len(proofs)} bytes written to {output} (parameters {loaded - started:.2f} s, proof {proved - loaded:.2f} s)"
+    )
+    report.result(
+        {
+            "proof": str(output),
+            "params": str(path),
+            "bytes": len(proofs),
+            "load_seconds": round(loaded - started, 6),
+            "proof_seconds": round(proved - loaded, 6),
+        }
+    )
+
+
+@app.command()
+def verify(
+    c1: Annotated[Path, typer.Argument(help="The sector's commitments and seed: its C1 output.", metavar="C1.json")],
+    proof: Annotated[Path, typer.Argument(help="Proof bytes.", metavar="PROOF.bin")],
+    vk: Annotated[Path | None, typer.Option("--vk", help="Verifying key file, or the folder of it.")] = None,
+    size: SizeOption = SectorName.kib2,
+    version: VersionOption = VersionName.v1_1,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Verify the proofs of a sector. Exit code 1 if they do not hold."""
+    from snarkline import load_verifying_key
+    from snarkline.filecoin.porep.c1 import load_phase1
+    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters, verify_porep
+    from snarkline.filecoin.registry import PorepVersion
+
+    report = Report(as_json=as_json, quiet=quiet)
+    sector_size = _size(size)
+    key = load_verifying_key(find_parameters(sector_size, vk or PARAMETER_FOLDER, ".vk"))
+    known = load_phase1(c1, sector_size).commitments
+    holds = verify_porep(key, sector_size, PorepVersion(version.value), known, proof.read_bytes(), path=str(proof))
+    report.line(f"{proof}: {'valid' if holds else 'INVALID'}")
+    report.result({"valid": holds})
+    if not holds:
+        raise SystemExit(1)
+
+
+def _size(name: SectorName) -> SectorSize:
+    from snarkline.filecoin.registry import sector_size
+
+    return sector_size(name.value)
+
+
+def _bytes(name: str, text: str | None) -> bytes:
+    """32 bytes from hexadecimal digits, or random ones."""
+    from snarkline.errors import InputError
+
+    if text is None:
+        return secrets.token_bytes(32)
+    try:
+        value = bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"--{name}: expected hexadecimal digits, found {text!r}") from None
+    if len(value) != 32:
+        raise InputError(f"--{name}: expected 32 bytes, found {len(value)}")
+    return value

@@ -1,0 +1,156 @@
+"""Commit phase 2: from the vanilla proofs of a sector to 192 bytes a partition, and their verification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from snarkline.curves.curve import BLS12_381
+from snarkline.errors import InputError, InternalError, MismatchError
+from snarkline.filecoin.porep.challenges import interactive_challenges
+from snarkline.filecoin.porep.circuit import assignment, porep_circuit
+from snarkline.filecoin.porep.graph import StackedGraph
+from snarkline.filecoin.porep.vanilla import Commitments, Phase1Output, check_phase1
+from snarkline.filecoin.registry import PorepVersion, SectorSize, porep_id
+from snarkline.formats.bellperson.proof import PROOF_BYTES, proof_from_bytes, proof_to_bytes
+from snarkline.groth16.keys import Proof, ProvingKey, VerifyingKey
+from snarkline.groth16.prover import Prover
+from snarkline.groth16.verify import verify_many
+from snarkline.memory import Release
+from snarkline.r1cs.structured_witness import run_program
+from snarkline.trace import span
+
+PARAMETER_FOLDER = Path("/var/tmp/filecoin-proof-parameters")
+"""Where the reference implementation keeps parameters unless it is told otherwise."""
+
+
+def graph_of(size: SectorSize, version: PorepVersion) -> StackedGraph:
+    """The graph of a sector size under a version's registered proof."""
+    return StackedGraph(size.n_nodes, porep_id(size, version), version)
+
+
+def public_inputs(size: SectorSize, version: PorepVersion, known: Commitments, partition: int) -> tuple[int, ...]:
+    """What the verifier derives for a partition: replica id, comm_d, comm_r, then 18 numbers of nodes a challenge.
+
+    These are, for a challenged node: itself (tree d), its 6 base and 8 expander parents (tree c), and itself three
+    times (the label's node, tree r last, tree c).
+    """
+    graph = graph_of(size, version)
+    inputs = [int.from_bytes(element, "little") for element in (known.replica_id, known.comm_d, known.comm_r)]
+    for node in interactive_challenges(size, known.replica_id, known.seed, partition):
+        base, expander = graph.parents(node)
+        inputs += [node, *base, *expander, node, node, node]
+    return tuple(inputs)
+
+
+class PorepProver:
+    """Proves sectors of one size with parameters that stay resident. A context manager.
+
+    `circuit` is the constraint system of a partition, recorded here. Arguments after the key are those of `Prover`.
+    Raises MismatchError for parameters of another circuit.
+    """
+
+    def __init__(
+        self,
+        size: SectorSize,
+        key: ProvingKey,
+        *,
+        backend: str = "auto",
+        threads: int | None = None,
+        release: Release | str = Release.RECYCLE,
+    ) -> None:
+        if key.curve is not BLS12_381 or key.n_public != size.n_public_inputs:
+            raise MismatchError(
+                f"the key has {key.n_public} public inputs over {key.curve.name}; "
+                f"the circuit of {size.name} has {size.n_public_inputs} over {BLS12_381.name}"
+            )
+        self.size = size
+        with span("record circuit"):
+            self.circuit = porep_circuit(size)
+        self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
+
+    def prove(
+        self,
+        output: Phase1Output,
+        version: PorepVersion,
+        *,
+        blinding_for_tests: tuple[int, int] | None = None,
+    ) -> bytes:
+        """The proofs of all partitions, 192 bytes each, verified.
+
+        Raises InputError for vanilla proofs that do not hold, before any of the work; it names partition and challenge.
+        """
+        if output.size != self.size:
+            raise InputError(f"vanilla proofs of a {output.size.name} sector; the prover is for {self.size.name}")
+        with span("check vanilla proofs"):
+            check_phase1(output, graph_of(self.size, version))
+        partitions = range(self.size.n_partitions)
+        proofs = [self._partition(output, version, k, blinding_for_tests) for k in partitions]
+        return b"".join(proof_to_bytes(proof) for proof in proofs)
+
+    def _partition(
+        self, output: Phase1Output, version: PorepVersion, k: int, blinding: tuple[int, int] | None
+    ) -> Proof:
+        with span("partition", index=k):
+            with span("synthesis"):
+                witness = run_program(
+                    self.circuit, assignment(output, k), threads=self._prover.threads, arena=self._prover.arena
+                )
+            proof = self._prover.prove(witness, blinding_for_tests=blinding)
+            if proof.public != public_inputs(self.size, version, output.commitments, k):
+                raise InternalError(f"partition {k}: the circuit's public inputs are not those of the verifier")
+            return proof
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._prover.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def verify_porep(
+    vk: VerifyingKey,
+    size: SectorSize,
+    version: PorepVersion,
+    known: Commitments,
+    proofs: bytes,
+    *,
+    path: str | None = None,
+) -> bool:
+    """Whether the proofs of all partitions hold for what the chain knows of a sector.
+
+    Raises FormatError for bytes that are no proofs (`path` is named in it), MismatchError for another circuit's key.
+    """
+    if vk.curve is not BLS12_381 or vk.n_public != size.n_public_inputs:
+        raise MismatchError(
+            f"the key has {vk.n_public} public inputs over {vk.curve.name}, {size.name} {size.n_public_inputs}"
+        )
+    expected = PROOF_BYTES * size.n_partitions
+    if len(proofs) != expected:
+        raise InputError(f"{path or 'proof'}: expected {expected} bytes for {size.name}, found {len(proofs)}")
+    pairs = []
+    for k in range(size.n_partitions):
+        public = public_inputs(size, version, known, k)
+        data = proofs[PROOF_BYTES * k : PROOF_BYTES * (k + 1)]
+        pairs.append((proof_from_bytes(data, public, path=path), public))
+    return verify_many(vk, pairs)
+
+
+def find_parameters(size: SectorSize, place: Path, suffix: str = ".params") -> Path:
+    """A parameter file: `place` itself, or the file of the registered name in the folder `place`.
+
+    Raises InputError that says the name and where it was looked for.
+    """
+    if not place.is_dir():
+        if place.exists():
+            return place
+        raise InputError(f"{place}: no such file; {size.name} needs {size.parameter_stem()}{suffix}")
+    path = place / (size.parameter_stem() + suffix)
+    if not path.exists():
+        raise InputError(f"no {path.name} in {place}: `snarkline porep params` makes one for development")
+    return path
