@@ -18,9 +18,7 @@ def porep(
     c1: Annotated[Path, typer.Argument(help="Output of commit phase 1 (.json).", metavar="C1.json")],
     parameters: Annotated[Path | None, typer.Option("--params", help="Parameter file, or the folder of it.")] = None,
     size: SizeOption = SectorName.kib2,
-    policies: Annotated[
-        str, typer.Option("--release", help=f"Release policies to compare: {POLICY_HELP}.")
-    ] = "all",
+    policies: Annotated[str, typer.Option("--release", help=f"Release policies to compare: {POLICY_HELP}.")] = "all",
     circuits: Annotated[int, typer.Option("--circuits", min=1, help="Circuits in one call.")] = 10,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each policy.")] = 1,
     pages: Annotated[PageSize, typer.Option("--pages", help="Page size.")] = PageSize.SMALL,
