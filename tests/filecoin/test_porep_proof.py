@@ -95,6 +95,7 @@ def test_recorded_proofs_verify(vk: VerifyingKey, phase1: Phase1Output, name: st
         verify_porep(vk, sector_size("32GiB"), PorepVersion.V1_1, known, data)
 
 
+@pytest.mark.timeout(900)
 def test_a_sector_is_proven(key: ProvingKey, phase1: Phase1Output) -> None:
     """Lengths are those of the published parameters; two proofs with fixed blinding are the same bytes."""
     lengths = (len(key.h), len(key.l.points), len(key.a.points), len(key.b1.points), len(key.b2.points))
@@ -121,6 +122,7 @@ def test_parameters_that_are_missing_are_named(tmp_path: Path) -> None:
     assert find_parameters(SIZE, tmp_path) == tmp_path / f"{stem}.params"
 
 
+@pytest.mark.timeout(900)
 def test_a_key_of_another_size_is_refused(key: ProvingKey) -> None:
     with pytest.raises(MismatchError, match="32GiB has 327"):
         PorepProver(sector_size("32GiB"), key)
