@@ -21,7 +21,7 @@ from snarkline.circuit.gadgets.poseidon_parameters import parameters_for
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
 from snarkline.circuit.recording import gadget
 from snarkline.circuit.system import ConstraintSystem
-from snarkline.circuit.values import Num
+from snarkline.circuit.values import Bits, Num
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
 from snarkline.curves.vector import FrVector
 from snarkline.errors import FormatError, MismatchError
@@ -274,14 +274,24 @@ def test_outputs() -> None:
         assert run_with(s, [bit]).public(2) == (7 + 5 * bit, 1 - bit)
 
 
+@gadget
+def block(cs: Builder) -> Bits:
+    return cs.alloc_bits(512)
+
+
+@cache
+def sha256_chain(count: int) -> StructuredR1CS:
+    """A chain of compressions with the last state's words as outputs."""
+    cs = ConstraintSystem(BLS12_381)
+    for word in cs.scan(sha256_compress, initial_state(cs), cs.batch([cs.call(block) for _ in range(count)])):
+        cs.output(word.num())
+    return cs.finish()
+
+
 @pytest.mark.parametrize(("count", "lanes"), [(2, "auto"), (66, "auto"), *((130, lanes) for lanes in LANES)])
 def test_sha256_chains(count: int, lanes: str) -> None:
     """Blocks by the native compression function and wide, against hashlib."""
-    cs = ConstraintSystem(BLS12_381)
-    blocks = cs.batch([cs.alloc_bits(512) for _ in range(count)])
-    for word in cs.scan(sha256_compress, initial_state(cs), blocks):
-        cs.output(word.num())
-    s = cs.finish()
+    s = sha256_chain(count)
     message = random.Random(count).randbytes(64 * count - 9)
     padded = message + b"\x80" + (8 * len(message)).to_bytes(8, "big")
     given = np.unpackbits(np.frombuffer(padded, np.uint8)).tolist()
