@@ -25,7 +25,7 @@ from snarkline.cli.bench.synthesis_run import (
     n_blocks,
     sha256_chain,
 )
-from snarkline.curves.vector import Form, FrVector
+from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.errors import InternalError, SecurityWarning
 from snarkline.groth16 import prove
 from snarkline.groth16.keys import Proof, ProvingKey
@@ -34,9 +34,9 @@ from snarkline.groth16.prover import Prover
 from snarkline.groth16.setup import setup
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena
-from snarkline.native import core
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import run_program
+from snarkline.r1cs.synthesis import Bytes, ClassicAssignment, synthesize_sha256_chain
 
 PROOFS = ("classic", "classic, all cures", TEMPLATES)
 BLINDING = (3, 5)
@@ -46,7 +46,7 @@ BLINDING = (3, 5)
 class MadeProducts:
     """a, b and c that a synthesis made, without the row that binds wire 0."""
 
-    assignment: core.ClassicAssignment
+    assignment: ClassicAssignment
 
     def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
         """Copies on the domain."""
@@ -55,7 +55,7 @@ class MadeProducts:
         a.limbs[len(made.a)] = FrVector.from_ints(CURVE, [1], Form.MONTGOMERY).limbs[0]
         return a, b, c
 
-    def _padded(self, limbs: core.U64, domain: Domain) -> FrVector:
+    def _padded(self, limbs: Limbs, domain: Domain) -> FrVector:
         out = np.zeros((domain.size, CURVE.fr_limbs), np.uint64)
         out[: len(limbs)] = limbs
         return FrVector(CURVE, out, Form.MONTGOMERY)
@@ -78,13 +78,11 @@ def measure(run: SynthesisRun) -> Row:
     return {**facts, **row, "total_s": sum(row.values())}
 
 
-def _classic(
-    run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: core.U8
-) -> tuple[dict[str, float], Proof]:
+def _classic(run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: Bytes) -> tuple[dict[str, float], Proof]:
     arena = Arena()
     backend = open_backend("cpu", run.threads, arena).host
     moments = [time.perf_counter()]
-    made = core.synthesize_sha256_chain(CURVE.name, bits, *CURES[run.path])
+    made = synthesize_sha256_chain(CURVE, bits, CURES[run.path])
     moments.append(time.perf_counter())
     w = FrVector(CURVE, np.concatenate([made.inputs, made.aux]), Form.MONTGOMERY)
     sums = prove.start(backend, key, MadeProducts(made), w)
@@ -98,7 +96,7 @@ def _classic(
 
 
 def _by_templates(
-    run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: core.U8
+    run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: Bytes
 ) -> tuple[dict[str, float], Proof]:
     given = FrVector(CURVE, np.zeros((len(bits), CURVE.fr_limbs), np.uint64), Form.CANONICAL)
     given.limbs[:, 0] = bits

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,10 @@ from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
 from snarkline.memory.experiment import peak_rss_bytes
-from snarkline.native import core
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
+from snarkline.r1cs.synthesis import multiply_classes, multiply_published, synthesize_sha256_chain, to_montgomery
 
 Row = dict[str, Any]
 
@@ -122,7 +122,7 @@ def _classic(run: SynthesisRun) -> Row:
     bits = [message_bits(share)] * run.threads
     began = time.perf_counter()
     with ThreadPoolExecutor(run.threads) as pool:
-        made = list(pool.map(lambda b: core.synthesize_sha256_chain(CURVE.name, b, *CURES[run.path]), bits))
+        made = list(pool.map(lambda b: synthesize_sha256_chain(CURVE, b, CURES[run.path]), bits))
     synthesis_s = time.perf_counter() - began
     began = time.perf_counter()
     counts = [(len(one.a), len(one.aux) + 1, one.allocations, one.bytes_freed) for one in made]
@@ -201,11 +201,9 @@ def _published(
 ) -> tuple[Callable[[], None], int]:
     """4-byte columns, 32-byte values, a 32-byte witness in Montgomery form."""
     values = matrix.coefficients.limbs[matrix.value]
-    w = witness.expand().values.limbs
-    core.Executor(run.threads).from_canonical(CURVE.name, "fr", w, w)
+    w = to_montgomery(witness.expand().values)
     n_bytes = values.nbytes + matrix.column.nbytes + matrix.row_start.nbytes
-    arrays = (out, matrix.row_start, matrix.column, values, w)
-    return lambda: core.flat_published(CURVE.name, run.threads, *arrays), n_bytes
+    return lambda: multiply_published(out, matrix, values, w, run.threads), n_bytes
 
 
 def _classes(
@@ -225,8 +223,8 @@ def _classes(
     w = np.ascontiguousarray(witness.expand().values.limbs[:, 0].astype(np.uint8))
     canonical = FrVector.from_ints(CURVE, integers).limbs
     n_bytes = classes.nbytes + column.nbytes + row_start.nbytes + canonical.nbytes
-    arrays = (out, row_start, column, classes, canonical, w)
-    return lambda: core.flat_classes(CURVE.name, run.threads, *arrays), n_bytes
+    rows = replace(matrix, row_start=row_start, column=column)
+    return lambda: multiply_classes(out, rows, classes, canonical, w, run.threads), n_bytes
 
 
 def _best(run: SynthesisRun, call: Callable[[], None]) -> float:
