@@ -1,23 +1,17 @@
 """The GPU's figures of the docs, from docs/data/gpu (bench/record_gpu.py)."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parent.parent / "docs" / "data" / "gpu"
+from figures import load, table
+
 CURVES = {"bls12_381": "BLS12-381", "bn254": "BN254"}
 SHOWN = 100
 """Kernels that take fewer microseconds are left out of the profile."""
 
 
 def results() -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))]
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+    return load("gpu")
 
 
 def machine(result: dict[str, Any]) -> str:

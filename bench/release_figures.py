@@ -1,10 +1,9 @@
 """Tables and the picture of docs/teardown.md and docs/memory.md, from docs/data/release/MACHINE.json."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parent.parent / "docs" / "data" / "release"
+from figures import load, table
+
 NONE = "Not recorded.\n"
 
 # What `recycle` and `detached` must reach, in ms, and as a share of the inner function's time.
@@ -14,13 +13,7 @@ Machine = dict[str, Any]
 
 
 def machines(section: str) -> list[Machine]:
-    results = [{"name": path.stem, **json.loads(path.read_text())} for path in sorted(DATA.glob("*.json"))]
-    return [result for result in results if section in result]
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+    return [result for result in load("release") if section in result]
 
 
 def source(machine: Machine, section: str) -> str:

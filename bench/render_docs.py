@@ -7,43 +7,20 @@
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import gpu_figures
+import porep_figures
 import release_figures
 import seed_figures
 import synthesis_figures
+from figures import ROOT, load, machine, table
 
-ROOT = Path(__file__).parent.parent
-DATA = ROOT / "docs" / "data"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- figures: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def load(folder: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted((DATA / folder).glob("*.json"))]
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
-
-
-def machine(results: list[dict[str, Any]]) -> str:
-    """One line for each machine and commit among the results, with the greatest load that was seen there."""
-    loads: dict[str, float] = {}
-    for r in results:
-        line = f"{r['cpu']}, {r['cores']} cores, {r['memory_gib']} GiB, Python {r['python']}; "
-        line += f"commit {r['commit']}, {r['date']}"
-        loads[line] = max(loads.get(line, 0), r.get("load_average", 0))
-    # A machine that does nothing else has a load of its cores while it is measured.
-    lines = [line + (f", load average up to {load:.0f}" if load > 2.5 else "") for line, load in sorted(loads.items())]
-    return "\n" + "\n".join(f"Machine: {line}." for line in lines) + "\n"
 
 
 def provers() -> str:
@@ -158,6 +135,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "provers": provers,
     "startup": startup,
     **gpu_figures.SECTIONS,
+    **porep_figures.SECTIONS,
     **release_figures.SECTIONS,
     **seed_figures.SECTIONS,
     **synthesis_figures.SECTIONS,

@@ -1,19 +1,14 @@
 """The table of the classic layout on a GPU in docs/teardown.md, from docs/data/seed (bench/gpu_seed.py)."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
-from gpu_figures import table
-
-DATA = Path(__file__).parent.parent / "docs" / "data" / "seed"
+from figures import load, table
 
 
 def seed() -> str:
     """Every policy, and the product beside it."""
     text = ""
-    for path in sorted(DATA.glob("*.json")):
-        result = json.loads(path.read_text())
+    for result in load("seed"):
         rows = [
             [
                 row["policy"],

@@ -1,20 +1,9 @@
 """Tables of docs/performance.md from docs/data/synthesis."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parent.parent / "docs" / "data" / "synthesis"
-
-
-def _load() -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))]
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+from figures import load, table
 
 
 def _machine(result: dict[str, Any]) -> str:
@@ -27,7 +16,7 @@ def _machine(result: dict[str, Any]) -> str:
 def synthesis() -> str:
     """Every way at every size; ratios are to the templates' witness and a, b, c together."""
     text = ""
-    for result in _load():
+    for result in load("synthesis"):
         rows = []
         for row in result["rows"]:
             same = [r for r in result["rows"] if (r["circuit"], r["log_size"]) == (row["circuit"], row["log_size"])]
@@ -48,14 +37,14 @@ def synthesis() -> str:
             )
         header = ["circuit", "path", "witness ms", "a, b, c ms", "ns a constraint", "over templates"]
         header += ["peak over w, a, b, c", "structure MiB", "allocations", "freed MiB"]
-        text += _table(header, rows) + _machine(result)
+        text += table(header, rows) + _machine(result)
     return text or "Not recorded.\n"
 
 
 def synthesis_proofs() -> str:
     """Whole proofs."""
     text = ""
-    for result in _load():
+    for result in load("synthesis"):
         rows = [
             [row["path"], *(f"{row[f'{name}_s']:.3f}" for name in ("synthesis", "wrapper", "teardown", "total"))]
             for row in result["proofs"]
@@ -63,7 +52,7 @@ def synthesis_proofs() -> str:
         if rows:
             first = result["proofs"][0]
             header = [f"{first['n_constraints']:,} constraints", "synthesis s", "wrapper s", "teardown s", "total s"]
-            text += _table(header, rows) + _machine(result)
+            text += table(header, rows) + _machine(result)
     return text or "Not recorded.\n"
 
 
