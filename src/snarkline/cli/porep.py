@@ -16,6 +16,9 @@ from snarkline.cli.prove import BackendName, ReleaseName
 if TYPE_CHECKING:
     from snarkline.filecoin.registry import SectorSize
 
+MAX_PROOF_BYTES = 1 << 16
+"""Ten partitions have 1,920 bytes."""
+
 app = typer.Typer(name="porep", help="Filecoin's Proof-of-Replication.", no_args_is_help=True)
 
 
@@ -61,6 +64,7 @@ def seal(
     from snarkline.filecoin.porep.seal import seal as seal_sector
     from snarkline.filecoin.porep.vanilla import prove_partitions
     from snarkline.filecoin.registry import PorepVersion
+    from snarkline.formats.binary import read_at_most
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output,))
     require_writable(output, replica, inputs=[data])
@@ -71,7 +75,7 @@ def seal(
     chosen_seed = _bytes("seed", seed)
     started = time.perf_counter()
     with report.working("sealing"):
-        sealed = seal_sector(facts, data.read_bytes())
+        sealed = seal_sector(facts, read_at_most(data, sector_size.unpadded_bytes))
         phase1 = prove_partitions(sealed, chosen_seed)
     with output_stream(output) as stream:
         stream.write(phase1_to_json(phase1).encode())
@@ -192,12 +196,14 @@ def verify(
     from snarkline.filecoin.porep.c1 import load_phase1
     from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters, verify_porep
     from snarkline.filecoin.registry import PorepVersion
+    from snarkline.formats.binary import read_at_most
 
     report = Report(as_json=as_json, quiet=quiet)
     sector_size = _size(size)
     key = load_verifying_key(find_parameters(sector_size, vk or PARAMETER_FOLDER, ".vk"))
     known = load_phase1(c1, sector_size).commitments
-    holds = verify_porep(key, sector_size, PorepVersion(version.value), known, proof.read_bytes(), path=str(proof))
+    data = read_at_most(proof, MAX_PROOF_BYTES)
+    holds = verify_porep(key, sector_size, PorepVersion(version.value), known, data, path=str(proof))
     report.line(f"{proof}: {'valid' if holds else 'INVALID'}")
     report.result({"valid": holds})
     if not holds:

@@ -202,6 +202,15 @@ def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
         os.close(descriptor)
 
 
+def read_at_most(path: str | os.PathLike[str], n: int) -> bytes:
+    """A regular file's bytes. Raises OSError, and FormatError for anything else or for more than `n` bytes."""
+    with os.fdopen(open_regular(path), "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > n:
+            raise FormatError(path, "size", f"at most {n} bytes", size)
+        return stream.read(n)
+
+
 def open_regular(path: str | os.PathLike[str]) -> int:
     """A descriptor for reading a regular file. Raises OSError, and FormatError at once for anything else."""
     descriptor = _open(path)

@@ -10,7 +10,6 @@ import base64
 import binascii
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from snarkline.curves.curve import BLS12_381
@@ -18,6 +17,7 @@ from snarkline.errors import FormatError
 from snarkline.filecoin.porep.merkle import MerkleProof, PathElement
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
 from snarkline.filecoin.registry import SectorSize
+from snarkline.formats.binary import read_at_most
 
 MAX_BYTES = 1 << 30
 """A 32 GiB sector's file has 50 MB."""
@@ -35,10 +35,7 @@ def load_phase1(path: str | os.PathLike[str], size: SectorSize) -> Phase1Output:
 
     Only the shape is checked here; `check_phase1` checks the openings.
     """
-    name = os.fspath(path)
-    if Path(path).stat().st_size > MAX_BYTES:
-        raise FormatError(name, "file", f"at most {MAX_BYTES} bytes", Path(path).stat().st_size)
-    return parse_phase1(Path(path).read_bytes(), size, path=name)
+    return parse_phase1(read_at_most(path, MAX_BYTES), size, path=os.fspath(path))
 
 
 def parse_phase1(data: bytes, size: SectorSize, *, path: str | None = None) -> Phase1Output:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from snarkline.curves.curve import BLS12_381, BN254, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
-from snarkline.formats.binary import open_regular
+from snarkline.formats.binary import read_at_most
 from snarkline.formats.points import check_point, point_from_coordinates
 from snarkline.text import check_depth
 
@@ -136,7 +136,7 @@ def parse(
     path = None
     if isinstance(source, os.PathLike):
         path = os.fspath(source)
-        source = _read(path, limit)
+        source = read_at_most(path, limit.n_bytes)
     if len(source) > limit.n_bytes:
         raise FormatError(path, "size", f"at most {limit.n_bytes} bytes", len(source))
     try:
@@ -157,14 +157,6 @@ def parse(
             path, "JSON", "a well-formed document", _shorten(str(error)) or "bytes that are none"
         ) from None
     return Node(path, "$", value)
-
-
-def _read(path: str, limit: Limit) -> bytes:
-    with os.fdopen(open_regular(path), "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size > limit.n_bytes:
-            raise FormatError(path, "size", f"at most {limit.n_bytes} bytes", size)
-        return stream.read(limit.n_bytes + 1)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
