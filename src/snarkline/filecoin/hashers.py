@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
+from snarkline.circuit.gadgets.poseidon import native_parameters
 from snarkline.circuit.gadgets.poseidon_parameters import neptune_parameters
+from snarkline.curves.curve import BLS12_381
+from snarkline.curves.vector import FrVector
+from snarkline.native import core
+from snarkline.threads import usable_threads
 
 Elements = npt.NDArray[np.uint8]
 
@@ -23,10 +28,15 @@ def sha256_rows(rows: Elements) -> Elements:
 
 def poseidon_rows(arity: int, rows: Elements) -> Elements:
     """Poseidon of each row of `arity` field elements, shape (n, arity, 32)."""
-    parameters, out = neptune_parameters(arity), bytearray()
-    for row in rows.reshape(-1, arity, 32):
-        out += parameters.hash([int.from_bytes(e.tobytes(), "little") for e in row]).to_bytes(32, "little")
-    return np.frombuffer(out, np.uint8).reshape(-1, 32)
+    flat = np.ascontiguousarray(rows).reshape(-1, 32).view("<u8")
+    out = np.empty((len(flat) // arity, 4), np.uint64)
+    core.poseidon_rows(BLS12_381.name, usable_threads(), _parameters(arity).limbs, flat, out)
+    return out.view(np.uint8)
+
+
+@cache
+def _parameters(arity: int) -> FrVector:
+    return native_parameters(neptune_parameters(arity))
 
 
 def poseidon(arity: int) -> partial[Elements]:

@@ -57,6 +57,10 @@ def flat_classes(
 ) -> None:
     """Classes of one byte: host/synthesis.h."""
 
+def poseidon_rows(curve: str, threads: int, parameters: U64, rows: U64, out: U64) -> None:
+    """out[i] = the hash of the i-th of as many groups of `rows`; canonical, below r. Raises ValueError for parameters
+    that are none (circuit/gadgets/poseidon.py writes them) or for another number of inputs."""
+
 class StructuredSystem:
     """A structured constraint system as it is executed (host/structured.h). `isa` is an instruction set or "auto";
     `lanes` is "base", "avx2", "avx512" or "auto". Arrays `publics`, `bits` and `wides` are the values of a witness.

@@ -236,10 +236,26 @@ class System {
   SystemPlan plan_;
 };
 
+// Values of rows must be below the modulus: the caller sees to that.
+void poseidon_rows(const std::string& curve, unsigned threads, nb::handle parameters, nb::handle rows, nb::handle out) {
+  const StructuredKernels* k = find_structured_kernels(curve.c_str(), best_set("auto").c_str());
+  if (k == nullptr) throw nb::value_error(("unknown curve " + curve).c_str());
+  const Array<u64> p(parameters, "parameters", {any_length, fr_limbs}, false);
+  const Array<u64> o(out, "out", {any_length, fr_limbs}, true), r(rows, "rows", {any_length, fr_limbs}, false);
+  const usize n = o.length(), arity = n ? r.length() / n : 0;
+  if (r.length() != n * arity) throw nb::value_error("rows: as many elements for each of `out` are needed");
+  bool known = true;
+  interruptible(threads, [&](const Exec& exec) {
+    known = n == 0 || k->poseidon_rows(o.data(), r.data(), n, arity, p.data(), p.length(), exec);
+  });
+  if (!known) throw nb::value_error("parameters: none of Poseidon, or for another number of inputs");
+}
+
 }  // namespace
 
 void bind_structured(nb::module_& m) {
   using nb::arg;
+  m.def("poseidon_rows", poseidon_rows, arg("curve"), arg("threads"), arg("parameters"), arg("rows"), arg("out"));
   using S = System;
   nb::class_<S>(m, "StructuredSystem")
       .def(nb::init<const std::string&, u64, u64, const std::string&, const std::string&>(), arg("curve"),

@@ -190,6 +190,10 @@ struct StructuredKernels {
   // out[side][wire] = sum over rows of v[row] * coefficient
   void (*transposed)(const SystemPlan&, const u64* v, u64* const (&out)[3], const Exec&);
   void (*inverse)(u64* out, const u64* in);
+  // Poseidon of n rows of `arity` elements, canonical in and out; parameters as in poseidon.h, Montgomery form. False
+  // where these are none, or are for another arity.
+  bool (*poseidon_rows)(u64* out, const u64* rows, usize n, usize arity, const u64* parameters, usize n_parameters,
+                        const Exec&);
 };
 const StructuredKernels* find_structured_kernels(const char* curve, const char* isa);
 

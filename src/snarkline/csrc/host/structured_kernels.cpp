@@ -199,12 +199,28 @@ void inverse(u64* out, const u64* in) {
   std::copy_n(x.inverse().v.limb, 4, out);
 }
 
+bool poseidon_rows(u64* out, const u64* rows, usize n, usize arity, const u64* parameters, usize n_parameters,
+                   const Exec& exec) {
+  Poseidon<Fr> poseidon{};
+  if (!poseidon.read(elements(parameters), n_parameters) || poseidon.width != arity + 1) return false;
+  parallel_ranges(exec, n, 4, [&](usize begin, usize end) {
+    std::vector<Fr> inputs(arity);
+    for (usize i = begin; i < end; i++) {
+      for (usize j = 0; j < arity; j++) inputs[j] = elements(rows)[i * arity + j] * Fr{Fr::r2};
+      const auto digest = poseidon.hash(inputs.data()).to_canonical();
+      std::copy_n(digest.limb, 4, out + 4 * i);
+    }
+  });
+  return true;
+}
+
 }  // namespace
 }  // namespace SNL_ISA
 
 const StructuredKernels& SNL_KERNELS(structured)() {
   static constexpr StructuredKernels table = {
-      give, run, pack, expand, read, evaluate, evaluate_codes, expand_codes, first_violation, transposed, inverse};
+      give,       run,     pack,         expand, read, evaluate, evaluate_codes, expand_codes, first_violation,
+      transposed, inverse, poseidon_rows};
   return table;
 }
 
