@@ -62,6 +62,14 @@ def test_circuit_and_witness_are_those_of_the_crates(circuit: StructuredR1CS, ph
     assert assignment_digests(circuit, witness.values) == (expected["inputs_sha256"], expected["aux_sha256"])
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", ["2KiB", "8MiB", "512MiB", "32GiB"])
+def test_circuits_of_all_sizes_are_those_of_the_crates(name: str) -> None:
+    """Digests of up to 130 million constraints, streamed. RESULTS.md has the last run."""
+    assert_same(porep_circuit(sector_size(name)), vectors("circuits.json")[f"porep_{name}"])
+
+
 def test_the_circuit_is_satisfied_by_nothing_else(circuit: StructuredR1CS, phase1: Phase1Output) -> None:
     """A flipped bit among the given values breaks a constraint."""
     values = assignment(phase1, 0).to_ints()
