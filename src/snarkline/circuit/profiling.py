@@ -84,7 +84,7 @@ def _by_path(template: Template) -> Iterator[tuple[str, int, int]]:
     """The stretches of rows with one path: path, rows, entries."""
     starts = [0, *(row for row, _ in template.paths), template.n_rows]
     names = ["", *(path for _, path in template.paths)]
-    entries = np.sum([matrix.row_start for matrix in (template.a, template.b, template.c)], axis=0, dtype=np.int64)
+    entries = (template.a.row_start + template.b.row_start + template.c.row_start).astype(np.int64)
     for start, stop, name in zip(starts[:-1], starts[1:], names, strict=True):
         if stop > start:
             yield name, stop - start, int(entries[stop] - entries[start])

@@ -42,7 +42,7 @@ class SparseMatrix:
     def columns(self) -> npt.NDArray[np.uint32]:
         """The columns in which an entry is not zero, ascending."""
         used = np.zeros(self.n_columns, dtype=np.bool_)
-        zero = ~self.coefficients.limbs.any(axis=1)
+        zero = np.logical_not(self.coefficients.limbs.any(axis=1)).reshape(-1)
         used[self.column[~zero[self.value]] if zero.any() else self.column] = True
         return np.flatnonzero(used).astype(np.uint32)
 
