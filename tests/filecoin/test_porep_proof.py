@@ -126,6 +126,9 @@ def test_parameters_that_are_missing_are_named(tmp_path: Path) -> None:
         find_parameters(SIZE, tmp_path)
     with pytest.raises(InputError, match=f"no such file; 2KiB needs {stem}.params"):
         find_parameters(SIZE, tmp_path / "nowhere")
+    (tmp_path / "other.vk").touch()
+    with pytest.raises(InputError, match=r"expected a \.params file"):
+        find_parameters(SIZE, tmp_path / "other.vk")
     (tmp_path / f"{stem}.params").touch()
     assert find_parameters(SIZE, tmp_path) == tmp_path / f"{stem}.params"
 

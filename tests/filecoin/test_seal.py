@@ -206,6 +206,8 @@ def test_other_documents_are_refused(c1: bytes) -> None:
     for data in (b"", b"[]", b"{", b"[" * 100_000, c1[:-1], b"\xff"):
         with pytest.raises(FormatError):
             parse_phase1(data, SIZE)
+    with pytest.raises(FormatError, match=r"18 levels .* as in 8MiB, found 6 levels"):
+        parse_phase1(c1, sector_size("8MiB"))
     with pytest.raises(FormatError, match="array of 10 items"):
         parse_phase1(c1, sector_size("32GiB"))
 

@@ -41,7 +41,9 @@ class VersionName(StrEnum):
 
 
 SizeOption = Annotated[SectorName, typer.Option("--sector-size", help="Sector size.")]
-VersionOption = Annotated[VersionName, typer.Option("--version", help="Version of the registered proof.")]
+VersionOption = Annotated[
+    VersionName, typer.Option("--version", help="Version of the registered proof. 1.1.0 and 1.2.0 are alike here.")
+]
 
 
 @app.command()
@@ -59,6 +61,7 @@ def seal(
     quiet: QuietOption = False,
 ) -> None:
     """Seal a small sector (phases 0 and 1): the replica, and the vanilla proofs that commit phase 2 takes."""
+    from snarkline.errors import FormatError
     from snarkline.filecoin.porep.c1 import phase1_to_json
     from snarkline.filecoin.porep.seal import SectorFacts
     from snarkline.filecoin.porep.seal import seal as seal_sector
@@ -75,7 +78,11 @@ def seal(
     chosen_seed = _bytes("seed", seed)
     started = time.perf_counter()
     with report.working("sealing"):
-        sealed = seal_sector(facts, read_at_most(data, sector_size.unpadded_bytes))
+        content = read_at_most(data, sector_size.unpadded_bytes)
+        if len(content) != sector_size.unpadded_bytes:
+            expected = f"{sector_size.unpadded_bytes} bytes, what a {size.value} sector holds"
+            raise FormatError(data, "size", expected, f"{len(content)} bytes")
+        sealed = seal_sector(facts, content)
         phase1 = prove_partitions(sealed, chosen_seed)
     with output_stream(output) as stream:
         stream.write(phase1_to_json(phase1).encode())

@@ -14,9 +14,9 @@ from typing import Any
 
 from snarkline.curves.curve import BLS12_381
 from snarkline.errors import FormatError
-from snarkline.filecoin.porep.merkle import MerkleProof, PathElement
+from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arities
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
-from snarkline.filecoin.registry import SectorSize
+from snarkline.filecoin.registry import SectorSize, TreeShape
 from snarkline.formats.binary import read_at_most
 
 MAX_BYTES = 1 << 30
@@ -73,8 +73,8 @@ class _Reader:
     def challenge(self, node: _Node) -> ChallengeProof:
         columns = node.member("replica_column_proofs")
         return ChallengeProof(
-            comm_d=self.merkle(node.member("comm_d_proofs")),
-            comm_r_last=self.merkle(node.member("comm_r_last_proof")),
+            comm_d=self.merkle(node.member("comm_d_proofs"), TreeShape(2)),
+            comm_r_last=self.merkle(node.member("comm_r_last_proof"), self.size.shape),
             column=self.column(columns.member("c_x")),
             base_parents=tuple(self.column(c) for c in columns.member("drg_parents").items(6)),
             expander_parents=tuple(self.column(c) for c in columns.member("exp_parents").items(8)),
@@ -85,19 +85,25 @@ class _Reader:
     def column(self, node: _Node) -> ColumnProof:
         column = node.member("column")
         rows = tuple(row.element() for row in column.member("rows").items(self.size.n_layers))
-        return ColumnProof(column.member("index").count(), rows, self.merkle(node.member("inclusion_proof")))
+        return ColumnProof(
+            column.member("index").count(), rows, self.merkle(node.member("inclusion_proof"), self.size.shape)
+        )
 
     def label(self, node: _Node) -> LabelProof:
         parents = tuple(p.element() for p in node.member("parents").items())
         return LabelProof(parents, node.member("layer_index").count(), node.member("node").count())
 
-    def merkle(self, node: _Node) -> MerkleProof:
+    def merkle(self, node: _Node, shape: TreeShape) -> MerkleProof:
         data = node.member("data")
         kind = next((k for k in ("Single", "Sub", "Top") if data.find(k) is not None), None)
         if kind is None:
             raise data.error("a member Single, Sub or Top", _kind(data.value))
         proof = data.member(kind)
         path = tuple(self.level(e) for part in PARTS[kind] for e in proof.member(part).member("path").items())
+        arities, found = level_arities(shape, self.size.n_nodes), [len(e.hashes) + 1 for e in path]
+        if found != arities:
+            expected = f"{len(arities)} levels of arities {arities}, as in {self.size.name}"
+            raise proof.error(expected, f"{len(found)} levels of arities {found}")
         return MerkleProof(proof.member("root").element(), proof.member("leaf").element(), path)
 
     @staticmethod

@@ -146,11 +146,14 @@ def find_parameters(size: SectorSize, place: Path, suffix: str = ".params") -> P
 
     Raises InputError that says the name and where it was looked for.
     """
-    if not place.is_dir():
-        if place.exists():
-            return place
-        raise InputError(f"{place}: no such file; {size.name} needs {size.parameter_stem()}{suffix}")
-    path = place / (size.parameter_stem() + suffix)
-    if not path.exists():
-        raise InputError(f"no {path.name} in {place}: `snarkline porep params` makes one for development")
-    return path
+    made = "`snarkline porep params` makes one for development; --params and --vk take a file or a folder"
+    if place.is_dir():
+        path = place / (size.parameter_stem() + suffix)
+        if not path.exists():
+            raise InputError(f"no {path.name} in {place}: {made}")
+        return path
+    if not place.exists():
+        raise InputError(f"{place}: no such file; {size.name} needs {size.parameter_stem()}{suffix}: {made}")
+    if place.suffix != suffix:
+        raise InputError(f"{place}: expected a {suffix} file")
+    return place
