@@ -2,7 +2,7 @@
 
 A file is a magic, the SHA-256 of what follows, the length of a JSON header, the header, and the arrays that it lists.
 Its name is the digest of all that the recording depends on: an entry that is out of date is never found, one that is
-damaged is recorded again.
+damaged is recorded again. Kept are the gadgets of this package, for which that can be told (`fingerprint`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from snarkline.circuit.builder import Gadget
-from snarkline.circuit.fingerprint import UnknownSourceError, fingerprint
+from snarkline.circuit.fingerprint import fingerprint
 from snarkline.circuit.recording import Pattern, Recording
 from snarkline.circuit.slots import Shape
 from snarkline.curves.curve import Curve
@@ -41,10 +41,9 @@ class TemplateStore:
         self.folder = Path(folder)
 
     def path(self, curve: Curve, gadget: Gadget[Any], pattern: Pattern) -> Path | None:
-        """Where the recording is kept; None for a gadget whose sources are not known, which is not kept."""
-        try:
-            source = fingerprint(gadget)
-        except UnknownSourceError:
+        """Where the recording is kept; None for a gadget from elsewhere, which is not kept."""
+        source = fingerprint(gadget)
+        if source is None:
             return None
         key = repr((curve.name, source, pattern.shape, pattern.slots, pattern.bit_ports))
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.template"
@@ -52,10 +51,12 @@ class TemplateStore:
     def load(self, curve: Curve, gadget: Gadget[Any], pattern: Pattern) -> Recording | None:
         """The recording, or None if it is not there or damaged; of damage a warning tells."""
         path = self.path(curve, gadget, pattern)
-        if path is None or not path.exists():
+        if path is None or not path.is_file():
             return None
         try:
             return decode(path.read_bytes(), curve, os.fspath(path))
+        except OSError:
+            return None
         except FormatError as error:
             warnings.warn(f"{error}; the gadget is recorded again", UserWarning, stacklevel=2)
             return None
