@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -323,11 +325,45 @@ def test_ghosts_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
         "def owner():\n    held = Slow()\nowner()\nprint('the program speaks', sys.argv[1:])\n"
     )
     runner = CliRunner()
-    found = runner.invoke(app, ["ghosts", "--json", str(script), "--json", "x"])
+    found = runner.invoke(app, ["ghosts", "--json", "--no-native", str(script), "--json", "x"])
     assert found.exit_code == 0
     (row,) = json.loads(found.stdout)
     assert set(row) == {"function", "file", "line", "teardown_s", "released_bytes", "calls"}
     assert (row["function"], row["file"], row["line"], row["calls"]) == ("owner", str(script), 4, 1)
+    assert "warning" not in found.stderr  # --json was given to both
     assert "the program speaks ['--json', 'x']" in capfd.readouterr().err
     shown = runner.invoke(app, ["ghosts", str(script)])
-    assert "owner" in shown.output and "times" in shown.output
+    assert "owner" in shown.output and "is teardown" in shown.output
+
+
+def test_ghosts_of_a_program_that_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("raise SystemExit(3)")
+    runner = CliRunner()
+    shown = runner.invoke(app, ["ghosts", str(script), "--exact", "x"])
+    assert shown.exit_code == 3
+    assert re.search(r"^the program ended with status 3 after \d", shown.stderr, re.MULTILINE)
+    assert shown.stdout.startswith("no ghosts: ")
+    assert f"warning: --exact behind {script} went to the program" in shown.stderr
+    found = runner.invoke(app, ["ghosts", "--json", str(script)])
+    assert (found.exit_code, json.loads(found.stdout)) == (3, [])
+
+
+def test_ghosts_without_the_release_shim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("")
+    monkeypatch.setattr("snarkline.trace.ghosts.shim_file", lambda: tmp_path / "none.so")
+    hint = "native libraries were not looked at"
+    assert hint in CliRunner().invoke(app, ["ghosts", str(script)]).stderr
+    assert hint not in CliRunner().invoke(app, ["ghosts", "--no-native", str(script)]).stderr
+    asked = CliRunner().invoke(app, ["ghosts", "--native", str(script)])
+    assert isinstance(asked.exception, InputError)
+
+
+@pytest.mark.parametrize(
+    "words", [["ghosts"], ["trace", "show", "nothere.json"], ["trace", "diff", "nothere.json", "x"]]
+)
+def test_nothing_there_is_said_in_a_line(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "snarkline", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

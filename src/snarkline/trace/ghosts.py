@@ -11,8 +11,8 @@ Functions that return often and never with anything to tear down are watched clo
 call-heavy programs are slowed down at most three times. The rest of the time the core's watchdog looks every few
 milliseconds whether one of them is still where it returned to (csrc/bind/ghosts_watchdog.h), so that a single teardown
 of 50 ms or more is found in any case. `exact` watches every return closely. With `native`, the release shim
-(csrc/preload) is loaded into the process, and what native libraries give back is charged to the Python function that
-called them. Child processes are not watched.
+(csrc/preload) is loaded into the process, and what native code gives back while a function runs is charged to that
+function too. Child processes are not watched.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ LONG_S, LARGE_BYTES = 0.045, 32 << 20
 """A single teardown as long as this is a ghost, however often the function was called. A fourth of it is enough where
 so much was released."""
 
+SLOWDOWN_FROM_S = 1.0
+"""What watching costs is measured, which takes 0.3 s, after programs that took this long."""
+
 NOISE_NS = 5_000_000
 """An interruption of the watched program is shorter than this."""
 
@@ -76,12 +79,15 @@ class Ghost:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in a program. `status` is its exit status, `slowdown` that of calls that do nothing."""
+    """What was found in a program. `status` is its exit status."""
 
     ghosts: list[Ghost]
     status: int
     wall_s: float
-    slowdown: float
+    slowdown: float | None
+    """How many times longer calls that do nothing took, being watched. None for a program of under a second."""
+    native: bool
+    """Native code was looked at, through the release shim."""
 
 
 class Watcher:
@@ -203,19 +209,20 @@ def find_ghosts(
     program: Sequence[str],
     *,
     module: bool = False,
-    native: bool = False,
+    native: bool | None = None,
     exact: bool = False,
     output_to_stderr: bool = False,
 ) -> Found:
     """Runs a program and returns its ghosts, worst first.
 
-    `program` is a script's path, or a module's name with `module`, followed by the program's arguments. Raises
-    InputError for a program that is not there, or one that left no results (it was killed, or called os._exit).
+    `program` is a script's path, or a module's name with `module`, followed by the program's arguments. `native` looks
+    at native code too; None does so where the release shim can be had. Raises InputError for a program that is not
+    there, or one that left no results (it was killed, or called os._exit).
     """
     if not module and not Path(program[0]).is_file():
         raise InputError(f"{program[0]}: expected a Python script, found no such file")
     environment = dict(os.environ)
-    if native:
+    if native or (native is None and shim_file().is_file()):
         environment["LD_PRELOAD"] = " ".join([shim_path(), *environment.get("LD_PRELOAD", "").split()])
     with tempfile.TemporaryDirectory(prefix="snarkline-ghosts-") as folder:
         results = Path(folder, "results.json")
@@ -233,15 +240,22 @@ def find_ghosts(
         if not results.exists():
             raise InputError(f"{program[0]}: the program ended with status {status} before its teardowns were counted")
         data = json.loads(results.read_text(encoding="utf-8"))
+    if data["missing"] is not None:
+        raise InputError(f"{program[0]}: expected a Python module, found none ({data['missing']})")
     ghosts = [Ghost(**g) for g in data["ghosts"]]
     least = max(LEAST_S, LEAST_SHARE * data["wall_s"])
     found = [g for g in ghosts if g.teardown_s >= max(least, g.calls * LEAST_CALL_S) or _is_long(g)]
-    return Found(found, status, data["wall_s"], data["slowdown"])
+    return Found(found, status, data["wall_s"], data["slowdown"], data["native"])
+
+
+def shim_file() -> Path:
+    """Where the release shim is, in a package that was built with it."""
+    return Path(core.__file__ or "").with_name("_core_preload.so")
 
 
 def shim_path() -> str:
     """The release shim's file. Raises InputError where the package was built without it."""
-    path = Path(core.__file__ or "").with_name("_core_preload.so")
+    path = shim_file()
     if not path.is_file():
         raise InputError(f"{path}: expected the release shim, found no such file")
     return str(path)

@@ -14,7 +14,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .ghosts import Watcher, measure_call_heavy
+from snarkline.native import core
+
+from .ghosts import SLOWDOWN_FROM_S, Watcher, measure_call_heavy
+
+
+class MissingError(Exception):
+    """There is no such module to run."""
 
 
 def main() -> None:
@@ -25,22 +31,33 @@ def main() -> None:
     else:
         os.environ["LD_PRELOAD"] = task["preload"]
     sys.argv[:] = task["program"]
-    before = measure_call_heavy()
     watcher = Watcher(exact=task["exact"])
     watcher.start()
-    slowdown = measure_call_heavy() / before
     begin = time.perf_counter()
-    status = run(task["program"][0], module=task["module"])
+    status, missing = 1, None
+    try:
+        status = run(task["program"][0], module=task["module"])
+    except MissingError as error:
+        missing = str(error)
     wait_for_threads()
     wall_s = time.perf_counter() - begin
-    ghosts = watcher.stop()
-    data = {"ghosts": [asdict(g) for g in ghosts], "wall_s": wall_s, "slowdown": slowdown}
+    watched = measure_call_heavy() if wall_s >= SLOWDOWN_FROM_S else None
+    data = {
+        "ghosts": [asdict(g) for g in watcher.stop()],
+        "wall_s": wall_s,
+        "slowdown": watched and watched / measure_call_heavy(),
+        "native": core.release_shim_loaded(),
+        "missing": missing,
+    }
     Path(task["results"]).write_text(json.dumps(data), encoding="utf-8")
     sys.exit(status)
 
 
 def run(name: str, *, module: bool) -> int:
-    """Runs the program as `__main__`; the exit status that the interpreter would have given it."""
+    """Runs the program as `__main__`; the exit status that the interpreter would have given it.
+
+    Raises MissingError for a module that is not there.
+    """
     try:
         if module:
             sys.path[0] = str(Path.cwd())
@@ -52,11 +69,19 @@ def run(name: str, *, module: bool) -> int:
         return exit_status(stop.code)
     except BaseException as error:
         trace = error.__traceback__
+        if module and isinstance(error, ImportError) and _raised_by_runpy(trace):
+            raise MissingError(error) from None
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next  # the program's own frames only
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1
     return 0
+
+
+def _raised_by_runpy(trace: types.TracebackType | None) -> bool:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") == "runpy"
 
 
 def run_script(path: str) -> None:

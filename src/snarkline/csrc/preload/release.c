@@ -1,5 +1,5 @@
 /* Release shim: preloaded into a program, it times the calls that give memory back, in libraries that know nothing of
- * Snarkline. `snarkline ghosts --native` and timelines read what it finds (release.h).
+ * Snarkline. `snarkline ghosts` and timelines read what it finds (release.h).
  *
  *   munmap, madvise (DONTNEED, FREE, REMOVE), free of blocks of 1 MiB and more, cudaFree, cudaFreeHost,
  *   cudaHostUnregister
