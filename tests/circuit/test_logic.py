@@ -13,7 +13,9 @@ from snarkline.circuit.builder import Builder
 from snarkline.circuit.recorder import FALSE, TRUE
 from snarkline.circuit.system import ConstraintSystem
 from snarkline.circuit.values import Bit
+from snarkline.circuit.words import Word
 from snarkline.curves.curve import BN254
+from snarkline.errors import CircuitError
 
 OPERATIONS: dict[str, tuple[Callable[..., int], Callable[..., int], int]] = {
     "xor": (logic.xor, lambda a, b: a ^ b, 2),
@@ -62,3 +64,14 @@ def test_folding(operands: str, n_constraints: tuple[int, int]) -> None:
         operation(cs, *(2 * (i + 1) if kind == "v" else FALSE ^ int(kind) for i, kind in enumerate(operands)))
         found.append(len(cs._a))
     assert tuple(found) == n_constraints
+
+
+def test_sums_that_do_not_fit_a_constraint_are_refused() -> None:
+    """Above 253 places a sum would be compared modulo r, and another one would pass."""
+
+    class Wide(Word):
+        WIDTH = 256
+
+    cs = ConstraintSystem(BN254)
+    with pytest.raises(CircuitError, match="253 places"):
+        Wide.constant(cs, 5).plus(Wide(cs, cs.alloc_bits(256).literals))

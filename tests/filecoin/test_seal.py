@@ -203,7 +203,9 @@ def test_a_bad_document_is_refused(c1: bytes, change: Any, expected: str) -> Non
 
 
 def test_other_documents_are_refused(c1: bytes) -> None:
-    for data in (b"", b"[]", b"{", b"[" * 100_000, c1[:-1], b"\xff"):
+    twice = c1[:-1] + b',"comm_r":[1]}'
+    not_ascii = '{"SectorSize":2048,"Phase1Out":"\u00e9"}'.encode()
+    for data in (b"", b"[]", b"{", b"[" * 100_000, c1[:-1], b"\xff", twice, b"NaN", b'{"comm_r":1.5}', not_ascii):
         with pytest.raises(FormatError):
             parse_phase1(data, SIZE)
     with pytest.raises(FormatError, match=r"18 levels .* as in 8MiB, found 6 levels"):

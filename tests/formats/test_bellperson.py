@@ -146,6 +146,13 @@ def test_a_damaged_file_is_refused(params: Path, offset: int, value: bytes, expe
         bellperson.load_parameters(damage(params, offset, value))
 
 
+def test_no_point_at_all_is_refused(key: ProvingKey, params: Path) -> None:
+    """(0, 0) is how points at infinity are kept in memory; in a file it is no point."""
+    first_of_h = 868 + 96 * (key.n_public + 1) + 4
+    with pytest.raises(FormatError, match="no point"):
+        bellperson.load_parameters(damage(params, first_of_h, bytes(96)))
+
+
 def test_every_cut_is_refused(params: Path) -> None:
     data = params.read_bytes()
     for n in [*range(0, 900, 97), len(data) - 1, len(data) - 96, *range(1000, len(data), 517)]:

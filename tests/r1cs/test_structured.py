@@ -222,3 +222,12 @@ def test_damage_is_named(name: str) -> None:
 
 def test_literals() -> None:
     assert lc((3, 2), (4, 1)) == {0: 2, 1: -2, 2: 1}
+
+
+@pytest.mark.parametrize("count", [2**33, 2**63 - 1, 2**64 - 1])
+def test_absurd_counts_are_refused_at_once(count: int) -> None:
+    """Before anything goes through the instances."""
+    s = small(BN254)
+    runs = (*s.runs[:-1], replace(s.runs[-1], count=count))
+    with pytest.raises((FormatError, MismatchError)):
+        replace(s, runs=runs).check()

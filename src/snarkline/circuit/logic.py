@@ -139,7 +139,9 @@ class MultiEq:
         self._right: Combination = {}
 
     def equal(self, n_bits: int, left: Combination, right: Combination) -> None:
-        """left = right, both below 2^n_bits."""
+        """left = right, both below 2^n_bits. Raises CircuitError for more bits than fit below the modulus."""
+        if n_bits > self.PLACES:
+            raise self._cs.error(f"a sum of {n_bits} bits does not fit a constraint, which has {self.PLACES} places")
         if self._used + n_bits > self.PLACES:
             self.flush()
         for total, part in ((self._left, left), (self._right, right)):

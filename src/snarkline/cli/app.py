@@ -64,7 +64,12 @@ def _annotation(hint: Any) -> Any:
         info = typer.Argument(help=found.help, metavar=found.metavar, show_default=found.show_default)
     else:
         info = typer.Option(
-            *found.names, help=found.help, metavar=found.metavar, min=found.min, show_default=found.show_default
+            *found.names,
+            help=found.help,
+            metavar=found.metavar,
+            min=found.min,
+            max=found.max,
+            show_default=found.show_default,
         )
     return Annotated[hint.__origin__, info]
 

@@ -15,9 +15,11 @@ class Parameter:
         help: str,
         metavar: str | None = None,
         min: float | None = None,
+        max: float | None = None,
         show_default: bool = True,
     ) -> None:
-        self.names, self.help, self.metavar, self.min, self.show_default = names, help, metavar, min, show_default
+        self.names, self.help, self.metavar, self.show_default = names, help, metavar, show_default
+        self.min, self.max = min, max
 
 
 class Argument(Parameter):

@@ -21,9 +21,14 @@ STANDARD = Path("-")
 """Standard input or output in place of a file."""
 
 
+MAX_THREADS = 1024
+"""What the compiled core takes."""
+
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object on standard output.")]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
-ThreadsOption = Annotated[int | None, Option("--threads", min=1, help="Threads; all cores if not given.")]
+ThreadsOption = Annotated[
+    int | None, Option("--threads", min=1, max=MAX_THREADS, help="Threads; all cores if not given.")
+]
 
 
 def echo(text: str, *, err: bool = False) -> None:

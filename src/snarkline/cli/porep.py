@@ -61,6 +61,9 @@ def seal(
     quiet: QuietOption = False,
 ) -> None:
     """Seal a small sector (phases 0 and 1): the replica, and the vanilla proofs that commit phase 2 takes."""
+    from contextlib import ExitStack
+
+    from snarkline.cli.output import stage_text
     from snarkline.errors import FormatError
     from snarkline.filecoin.porep.c1 import phase1_to_json
     from snarkline.filecoin.porep.seal import SectorFacts
@@ -84,11 +87,10 @@ def seal(
             raise FormatError(data, "size", expected, f"{len(content)} bytes")
         sealed = seal_sector(facts, content)
         phase1 = prove_partitions(sealed, chosen_seed)
-    with output_stream(output) as stream:
-        stream.write(phase1_to_json(phase1).encode())
-    if replica is not None:
-        with output_stream(replica) as stream:
-            stream.write(sealed.replica.tobytes())
+    with ExitStack() as outputs:
+        if replica is not None:
+            outputs.enter_context(output_stream(replica)).write(sealed.replica.tobytes())
+        stage_text(outputs, {output: phase1_to_json(phase1)})
     seconds = time.perf_counter() - started
     report.line(f"sealed: comm_r {sealed.comm_r.hex()}, C1 written to {output} ({seconds:.2f} s)")
     report.result(

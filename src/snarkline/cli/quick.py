@@ -42,7 +42,8 @@ class _Slot:
             value = self.kind(word)
         except ValueError:
             raise _NotPlainError from None
-        if self.parameter.min is not None and not value >= self.parameter.min:
+        low, high = self.parameter.min, self.parameter.max
+        if (low is not None and not value >= low) or (high is not None and not value <= high):
             raise _NotPlainError
         self.given.append(value)
 

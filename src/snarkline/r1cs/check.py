@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+import numpy as np
+
 from snarkline.curves.curve import Curve
-from snarkline.curves.vector import Form, Limbs, limbs_to_ints
+from snarkline.curves.vector import Form, FrVector, Limbs, limbs_to_ints
 from snarkline.errors import FormatError, MismatchError, UnsatisfiedError, printable
 from snarkline.memory import Arena
 from snarkline.native import core
@@ -60,7 +62,14 @@ def check_witness(
     if len(witness) != n_wires:
         raise MismatchError(f"{name} has {len(witness)} values, the circuit has {n_wires} wires")
     if isinstance(witness, StructuredWitness):
-        return  # its values are in range by their making
+        # Private values are in range by their making; the public ones are few, and checked.
+        one = FrVector.from_ints(curve, [1], Form.MONTGOMERY).limbs[0]
+        if not np.array_equal(witness.publics[0], one):
+            raise FormatError(None, "witness value 0", "the constant 1", "another value")
+        index = core.Executor(1).first_not_below_modulus(curve.name, "fr", witness.publics)
+        if index >= 0:
+            raise FormatError(None, f"witness value {index}", "a value below the scalar field's modulus", "one above")
+        return
     values = witness.values
     if values.form is not Form.CANONICAL:
         raise MismatchError(f"{name} is in {values.form.value} form, expected canonical form")

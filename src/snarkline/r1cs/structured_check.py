@@ -11,7 +11,7 @@ from snarkline.errors import FormatError, MismatchError
 from snarkline.r1cs.structured import Run, StructuredR1CS, Wires
 from snarkline.r1cs.template import Template
 
-MAX_WIRES = 1 << 32
+MAX_WIRES = MAX_ROWS = 1 << 32
 BLOCK_PORTS = 1 << 18
 """Ports that are looked at together."""
 
@@ -58,9 +58,14 @@ class _System:
                 raise FormatError(
                     None, name, f"instances from row {row} and wire {wire}", (run.count, run.first_row, run.first_wire)
                 )
+            # Bounded before anything goes through the instances.
+            rows, wires = row + run.count * template.n_rows, wire + run.count * template.n_aux
+            if run.count > MAX_ROWS or rows > MAX_ROWS or wires > self.system.n_wires:
+                limits = f"at most {MAX_ROWS} instances and rows and {self.system.n_wires} wires"
+                raise FormatError(None, name, limits, f"{run.count} instances up to row {rows} and wire {wires}")
             self._check_template(name, run, template)
             self._check_ports(name, number, run, template)
-            row, wire = row + run.count * template.n_rows, wire + run.count * template.n_aux
+            row, wire = rows, wires
         if wire != self.system.n_wires:
             raise MismatchError(f"the runs have wires up to {wire - 1}, the system has {self.system.n_wires}")
         if not self.public_known[1:].all():

@@ -7,13 +7,12 @@ proofs; or the wrapper of Lotus and Curio around the latter, in base64. Elements
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 from snarkline.curves.curve import BLS12_381
-from snarkline.errors import FormatError
+from snarkline.errors import FormatError, printable
 from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arities
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
 from snarkline.filecoin.registry import SectorSize, TreeShape
@@ -204,16 +203,30 @@ class _Node:
             raise self.error("base64 text", _kind(self.value))
         try:
             return base64.b64decode(self.value, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # binascii.Error is one; text beyond ASCII is another
             raise self.error("base64 text", str(error)) from None
 
 
 def _kind(value: Any) -> str:
-    return f"an object with {', '.join(list(value)[:6])}" if isinstance(value, dict) else type(value).__name__
+    if not isinstance(value, dict):
+        return type(value).__name__
+    return printable(f"an object with {', '.join(name[:40] for name in list(value)[:6]) or 'nothing'}")
 
 
 def _decode(path: str | None, data: bytes) -> Any:
     try:
-        return json.loads(data)
+        text = data.decode()
+        return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "document", "JSON", str(error)) from None
+        raise FormatError(path, "document", "JSON", printable(str(error))) from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has a member twice")
+    return members
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError(f"{token[:20]} is no whole number")

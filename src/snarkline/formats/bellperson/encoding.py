@@ -39,12 +39,11 @@ def decode_points(path: str | None, offset: int, data: Bytes, group: Group, out:
     size = point_bytes(group)
     for first in range(0, len(out), PIECE_POINTS):
         rows = data[first * size : (first + PIECE_POINTS) * size].reshape(-1, size)
-        flagged = np.flatnonzero(rows[:, 0] & FLAGS)
+        flagged = np.flatnonzero((rows[:, 0] & FLAGS != 0) | ~rows.any(axis=1))
         if len(flagged):
             bad = int(flagged[0])
             flags = int(rows[bad, 0]) & FLAGS
-            what = "infinity" if flags & INFINITY else "a compressed point" if flags & COMPRESSED else "an unknown flag"
-            raise _error(path, offset, size, first + bad, f"an uncompressed point of {group.name}", what)
+            raise _error(path, offset, size, first + bad, f"an uncompressed point of {group.name}", _what(flags))
         canonical = _reverse(rows, group).view("<u8").reshape(-1, CURVE.fp_limbs)
         executor = _native.executor()
         above = executor.first_not_below_modulus(CURVE.name, "fp", canonical)
@@ -110,6 +109,13 @@ def _reverse(rows: Bytes, group: Group) -> Bytes:
 
 def _error(path: str | None, offset: int, size: int, index: int, expected: str, found: str) -> FormatError:
     return FormatError(path, f"offset {offset + index * size}: point {index}", expected, found)
+
+
+def _what(flags: int) -> str:
+    """What an encoding with these flags is, where a point is expected."""
+    if flags == 0:
+        return "(0, 0), which is no point"
+    return "infinity" if flags & INFINITY else "a compressed point" if flags & COMPRESSED else "an unknown flag"
 
 
 def _high_first(value: Coordinate) -> tuple[int, ...]:
