@@ -1,7 +1,7 @@
 """A native library's ghost, with markers and without.
 
     python examples/native_ghost/ghost.py [GIB]                       2 GiB of vectors, if not said otherwise
-    snarkline ghosts examples/native_ghost/ghost.py [GIB]    finds it without any marker
+    snarkline ghosts examples/native_ghost/ghost.py [GIB]             finds it without any marker
 
 The library fills vectors and returns a number. With markers, the timeline shows where its time goes after the last
 statement; without, the time is there but nobody owns it. Needs a C++ compiler (`c++`, or what CXX names).

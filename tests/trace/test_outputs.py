@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +274,7 @@ def test_commands_for_machines(timeline: Timeline, tmp_path: Path) -> None:
     assert shown["name"] == "job" and shown["wall_s"] == timeline.wall_s
     assert [r["name"] for r in shown["rows"]] == [r.name for r in rows(timeline)]
     compared = json.loads(runner.invoke(app, ["trace", "diff", "--json", str(one), str(two)]).stdout)
-    assert compared["rows"][0] == {"path": ["timeline"], "before_s": timeline.wall_s, "after_s": timeline.wall_s}
+    assert compared["rows"][0] == {"path": ["job"], "before_s": timeline.wall_s, "after_s": timeline.wall_s}
     for command in (["show", str(one)], ["diff", str(one), str(two)]):
         assert runner.invoke(app, ["trace", *command, "--quiet"]).output == ""
 
@@ -316,6 +317,34 @@ def test_a_table_in_a_narrow_terminal(timeline: Timeline) -> None:
     lines = [line.rstrip() for line in capture.get().splitlines()]
     assert all(len(line) <= 80 for line in lines)
     assert sum("prove" in line for line in lines) == 1  # notes are folded, names are not
+
+
+@pytest.fixture(scope="module")
+def wide() -> Timeline:
+    """Its report has a line of over 80 columns."""
+    with Timeline("job") as found:
+        for _ in range(3):
+            with suppress(ValueError), span("a phase of much work", bytes=1 << 30, items=123_456):
+                prove()
+                raise ValueError
+    return found
+
+
+@pytest.mark.parametrize("width", [70, 80])
+def test_a_report_that_is_folded(wide: Timeline, width: int) -> None:
+    whole, folded = wide.report(width=0), wide.report(width=width)
+    assert max(map(len, whole.splitlines())) > 80
+    assert all(len(line) <= width for line in folded.splitlines())
+    assert " ".join(folded.split()) == " ".join(whole.split())  # nothing is lost
+    assert folded.count("<- ghost") == whole.count("<- ghost") > 0
+
+
+def test_a_report_fits_its_terminal(wide: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert wide.report() == wide.report(width=80) != wide.report(width=0)
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr(sys, "__stdout__", None)  # no terminal
+    assert wide.report() == wide.report(width=0)
 
 
 def test_ghosts_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

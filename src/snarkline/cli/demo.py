@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from snarkline.trace import Span, Timeline
 
 
+LEAST_SHARE = 0.01
+"""Parts of the whole time that are shown."""
+
+
 def unpack_circuit(folder: Path) -> tuple[Path, Path]:
     """Write the bundled circuit (SHA-256 of 512 bits, circomlib, BN254) to `folder`: paths of .r1cs and .wtns."""
     import lzma
@@ -35,17 +39,22 @@ def demo(
 ) -> None:
     """Prove a bundled circuit, SHA-256 of a 512-bit message, and show where the time went."""
     import tempfile
+    import textwrap
 
     report = Report(as_json=as_json, quiet=quiet)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        _run(output, threads, report)
+        names = _run(output, threads, report)
+        listed = textwrap.fill(", ".join(names), 78, initial_indent="  ", subsequent_indent="  ")
+        report.line(f"wrote to {output}:\n{listed}")
         return
     with tempfile.TemporaryDirectory(prefix="snarkline-demo-") as folder:
         _run(Path(folder), threads, report)
+    report.line("-o FOLDER keeps the files, among them timeline.html: this timeline as a page")
 
 
-def _run(folder: Path, threads: int | None, report: Report) -> None:
+def _run(folder: Path, threads: int | None, report: Report) -> list[str]:
+    """Does everything in `folder`, and returns the names of the files that it wrote there."""
     from snarkline import Prover, load_proving_key, load_r1cs, load_witness, save_proving_key, setup, verify
     from snarkline.errors import SecurityWarning
     from snarkline.formats.circom import proof_to_json, public_to_json, save_verifying_key
@@ -57,9 +66,12 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
         with span("load circuit"):
             r1cs = load_r1cs(r1cs_path)
         report.line(f"  {r1cs.n_constraints:,} constraints, {r1cs.n_wires:,} wires, {r1cs.n_public} public inputs")
-        with span("setup"), report.working("setting up a development key"), warnings.catch_warnings():
+        with report.working("setting up a development key"), warnings.catch_warnings():
             warnings.simplefilter("ignore", SecurityWarning)
-            save_proving_key(setup(r1cs), folder / "circuit.zkey")
+            development_key = setup(r1cs)
+            with span("write key"):
+                save_proving_key(development_key, folder / "circuit.zkey")
+            del development_key
         report.line("  development key made (for demonstration only: one machine knows its secret)")
         with span("load key and witness"):
             key = load_proving_key(folder / "circuit.zkey")
@@ -84,13 +96,14 @@ def _run(folder: Path, threads: int | None, report: Report) -> None:
     }
     write_text({folder / name: text for name, text in texts.items()})
     report.line(f"  proof {'verified' if valid else 'REFUSED'}\n")
-    report.line(timeline.report(min_share=0.01))
+    report.line(timeline.report(min_share=LEAST_SHARE))
     report.line(f"\n{_sum_of_spans(timeline)}")
     for name, before, after in zip(("first proof", "second proof"), fresh, fresh[1:], strict=False):
         report.line(_fresh_memory(timeline, name, after - before))
     report.result({"valid": valid, "n_constraints": r1cs.n_constraints, "seconds": round(timeline.wall_s, 6)})
     if not valid:
         raise SystemExit(1)
+    return [r1cs_path.name, witness_path.name, "circuit.zkey", "verification_key.json", *texts]
 
 
 def _sum_of_spans(timeline: Timeline) -> str:
@@ -102,9 +115,11 @@ def _sum_of_spans(timeline: Timeline) -> str:
     parts = timeline.children()[whole.id]
     named, unattributed = sum(s.wall_s for s in parts), find_gaps(timeline)[whole.id].wall_s
     total = duration(named + unattributed)
+    small = sum(s.wall_s < LEAST_SHARE * timeline.wall_s for s in parts)
+    not_shown = f"\n{small} of the parts, each under {LEAST_SHARE:.0%}, not shown" if small else ""
     return (
-        f"spans add up: {len(parts)} parts {duration(named)} + unattributed {duration(unattributed)} = {total}"
-        f" (demo: {duration(whole.wall_s)})"
+        f"spans add up: {len(parts)} parts {duration(named)} + unattributed {duration(unattributed)}"
+        f" = {total} (demo: {duration(whole.wall_s)}){not_shown}"
     )
 
 
@@ -114,9 +129,10 @@ def _fresh_memory(timeline: Timeline, proof: str, n_bytes: int) -> str:
 
     (whole,) = (s for s in timeline.spans if s.name == proof)
     touched = sum(s.wall_s for s in timeline.spans if s.name == "arena.first_touch" and _within(s, whole))
+    taken = f"{proof}: took {amount(whole.arena_taken)}"
     if not n_bytes:
-        return f"{proof}: no fresh memory, its vectors are recycled"
-    return f"{proof}: {amount(n_bytes)} of fresh memory, touched for the first time in {duration(touched)}"
+        return f"{taken} from the pool, no fresh memory"
+    return f"{taken}, {amount(n_bytes)} of it fresh, first touched in {duration(touched)}"
 
 
 def _within(inner: Span, outer: Span) -> bool:

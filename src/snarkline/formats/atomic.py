@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from snarkline.trace import span
+
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -29,7 +31,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            with span("sync to disk"):
+                os.fsync(stream.fileno())
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)

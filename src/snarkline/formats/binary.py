@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from snarkline.errors import FormatError, InternalError
 from snarkline.formats import _native
+from snarkline.trace import span
 
 Bytes = npt.NDArray[np.uint8]
 Buffer = bytes | bytearray | memoryview | npt.NDArray[Any]
@@ -306,7 +307,8 @@ def write_container(stream: BinaryIO, magic: str, version: int, sections: Sequen
         for piece in section.pieces:
             view = memoryview(np.ascontiguousarray(piece)) if isinstance(piece, np.ndarray) else memoryview(piece)
             if view.nbytes:  # an empty view cannot be cast
-                stream.write(view.cast("B"))
+                with span("write", bytes=view.nbytes):
+                    stream.write(view.cast("B"))
             written += view.nbytes
         if written != section.size:
             raise InternalError(f"section {section.id} was announced with {section.size} bytes and has {written}")

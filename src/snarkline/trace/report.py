@@ -11,6 +11,8 @@ up to more than all of it.
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 GHOST_FLOOR_S = 0.001
 """A teardown is called a ghost above 10 ms, or above 1 % of its call where that is no less than this."""
+
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+NARROWEST = 24
+"""Columns that a folded note gets at least."""
 
 
 @dataclass(frozen=True)
@@ -151,21 +159,34 @@ def evidence_note(e: Evidence) -> str:
     return ", ".join(parts)
 
 
-def render(timeline: Timeline, min_share: float = 0.0) -> str:
-    """The report as plain text."""
+def render(timeline: Timeline, min_share: float = 0.0, width: int | None = None) -> str:
+    """The report as plain text (see `Timeline.report`)."""
+    columns = shutil.get_terminal_size((0, 0)).columns if width is None else width
     lines = rows(timeline, min_share)
-    width = max(len(r.name) + 2 * r.depth for r in lines) + 2
+    name_width = max(len(r.name) + 2 * r.depth for r in lines) + 2
     text = []
     for r in lines:
         share = "" if r.share is None else f"{100 * r.share:5.1f} %"
         name = "  " * r.depth + r.name
-        text.append("   ".join((f"{name:<{width}}{duration(r.seconds):>9}", f"{share:>7}", r.note, r.mark)).rstrip())
+        figures = f"{name:<{name_width}}{duration(r.seconds):>9}   {share:>7}   "
+        text += _with_note(figures, r.note, r.mark, columns)
     if timeline.unfinished:
         some = "a span" if timeline.unfinished == 1 else f"{timeline.unfinished} spans"
         text.append(f"{some} had not ended; what is part of it stands below the timeline itself")
     if timeline.dropped:
         text.append(f"{timeline.dropped} spans were dropped for want of room")
     return "\n".join(text)
+
+
+def _with_note(figures: str, note: str, mark: str, columns: int) -> list[str]:
+    """A line and its note, which goes on below itself where the line is full."""
+    line = f"{figures}{note}   {mark}".rstrip()
+    if columns == 0 or len(line) <= columns:
+        return [line]
+    room = max(NARROWEST, columns - len(figures))
+    parts = textwrap.wrap(f"{note}   {mark.replace(' ', NO_BREAK)}", room, break_on_hyphens=False)
+    first, *rest = [part.replace(NO_BREAK, " ") for part in parts]
+    return [figures + first, *(" " * len(figures) + part for part in rest)]
 
 
 def table(timeline: Timeline) -> Table:
@@ -217,8 +238,10 @@ class Change:
 
 
 def changes(before: Timeline, after: Timeline) -> list[Change]:
-    """The lines of both reports, by the names from the timeline down (whose own names may differ)."""
-    first, second = _by_path(before), _by_path(after)
+    """The lines of both reports, by the names from the timeline down. Where the timelines' own names differ, the first
+    line has both."""
+    root = before.name if before.name == after.name else f"{before.name}, {after.name}"
+    first, second = _by_path(before, root), _by_path(after, root)
     order = list(first)
     for path in second:
         if path not in first:
@@ -228,11 +251,11 @@ def changes(before: Timeline, after: Timeline) -> list[Change]:
     return [Change(path, first.get(path), second.get(path)) for path in order]
 
 
-def _by_path(timeline: Timeline) -> dict[tuple[str, ...], float]:
+def _by_path(timeline: Timeline, root: str) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {}
     path: list[str] = []
     for r in rows(timeline):
-        path[r.depth :] = [r.name if r.depth else "timeline"]
+        path[r.depth :] = [r.name if r.depth else root]
         found[tuple(path)] = found.get(tuple(path), 0.0) + r.seconds
     return found
 

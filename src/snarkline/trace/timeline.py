@@ -152,14 +152,15 @@ class Timeline:
                 found.setdefault(s.parent if s.parent in known else self.root.id, []).append(s)
         return found
 
-    def report(self, min_share: float = 0.0) -> str:
+    def report(self, min_share: float = 0.0, width: int | None = None) -> str:
         """The spans as a table, children below their parents, with teardown, gaps and their likely causes.
 
-        Lines under `min_share` of the whole time are left out.
+        Lines under `min_share` of the whole time are left out. Notes are folded to `width` columns, by default those of
+        the terminal that standard output is; 0, and no terminal, leave every line whole.
         """
         from .report import render
 
-        return render(self, min_share)
+        return render(self, min_share, width)
 
     def to_json(self) -> dict[str, Any]:
         """The timeline as JSON-ready values; `from_json` reads them back."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from snarkline.curves.point import PointTable
+from snarkline.curves.vector import Limbs
 from snarkline.errors import MismatchError
 from snarkline.formats import _native
 from snarkline.formats.atomic import atomic_write
@@ -16,6 +17,7 @@ from snarkline.formats.circom.fields import write_prime
 from snarkline.formats.circom.zkey import COEFFICIENT, GROTH16, HEADER_POINTS, VERSION, CircomProvingKey
 from snarkline.groth16.keys import HBasis, ProvingKey, Query, odd_coset_domain
 from snarkline.r1cs.matrices import Matrices, SparseMatrix
+from snarkline.trace import span
 
 # The order in which snarkjs writes a key, and what it writes about a key without contributions.
 LAYOUT: tuple[int, ...] = (1, 2, 4, 3, 9, 8, 5, 6, 7, 10)
@@ -30,7 +32,8 @@ def save_proving_key(key: ProvingKey, path: str | os.PathLike[str]) -> None:
     mapped from was written to.
     """
     key.check_source()
-    matrices = _check(key)
+    with span("flatten matrices"):
+        matrices = _check(key)
     header = _header(key)
     n_records = matrices.a.n_entries + matrices.b.n_entries
     ic = PointTable.from_points(key.curve, HEADER_POINTS[0], key.verifying_key.ic)
@@ -85,17 +88,23 @@ def _coefficient_pieces(matrices: Matrices, n_records: int, rows_per_piece: int 
     rows = max(m.n_rows for m in pair)
     for begin in range(0, rows, rows_per_piece):
         end = min(begin + rows_per_piece, rows)
-        starts = [_row_starts(m, begin, end) for m in pair]
-        out = np.empty(sum(int(s[-1] - s[0]) for s in starts), dtype=COEFFICIENT)
-        for index, (m, value) in enumerate(zip(pair, values, strict=True)):
-            entries = slice(int(starts[index][0]), int(starts[index][-1]))
-            row = np.repeat(np.arange(end - begin), np.diff(starts[index]))
-            # An entry of A is preceded by the entries of B in earlier rows, one of B by those of A up to its own row.
-            other = starts[1 - index] - starts[1 - index][0]
-            at = np.arange(len(row)) + other[row + index]
-            out["matrix"][at], out["row"][at] = index, begin + row
-            out["column"][at], out["value"][at] = m.column[entries], value[m.value[entries]]
-        yield out.view(np.uint8)
+        yield _records(pair, values, begin, end)
+
+
+@span("coefficients")
+def _records(pair: tuple[SparseMatrix, SparseMatrix], values: list[Limbs], begin: int, end: int) -> Bytes:
+    """Those of the rows from `begin` to `end`."""
+    starts = [_row_starts(m, begin, end) for m in pair]
+    out = np.empty(sum(int(s[-1] - s[0]) for s in starts), dtype=COEFFICIENT)
+    for index, (m, value) in enumerate(zip(pair, values, strict=True)):
+        entries = slice(int(starts[index][0]), int(starts[index][-1]))
+        row = np.repeat(np.arange(end - begin), np.diff(starts[index]))
+        # An entry of A is preceded by the entries of B in earlier rows, one of B by those of A up to its own row.
+        other = starts[1 - index] - starts[1 - index][0]
+        at = np.arange(len(row)) + other[row + index]
+        out["matrix"][at], out["row"][at] = index, begin + row
+        out["column"][at], out["value"][at] = m.column[entries], value[m.value[entries]]
+    return out.view(np.uint8)
 
 
 def _row_starts(matrix: SparseMatrix, begin: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
