@@ -11,7 +11,9 @@ import sys
 import numpy as np
 import pytest
 from memory_helpers import MIB
+from rich.console import Console
 
+from snarkline.cli.bench.release import of_runs, policy_table
 from snarkline.errors import InputError
 from snarkline.memory import Release
 from snarkline.memory import experiment as e
@@ -58,6 +60,45 @@ def test_the_report_names_the_ghost_unasked() -> None:
     assert any("teardown" in line and "released" in line for line in ghosts), report
     report = e.report_fresh(e.Run("recycle", "both", "4k", 256 * MIB, 2, 0.05))
     assert "<- ghost" not in report
+
+
+def test_progress_and_estimate() -> None:
+    runs = [e.Run("sync", "both", "4k", 256 * MIB, 2, 0.5, window_s=1.0)] * 3
+    heard: list[str] = []
+    row = {"inner_s": 1.0, "peak_rss_bytes": 1}
+    assert len(e.repeat(runs, 2, lambda run: row, heard.append)) == 3
+    assert heard == ["1/6", "2/6", "3/6", "4/6", "5/6", "6/6"]
+    assert e.estimate_s(runs[:1]) == pytest.approx(e.estimate_s(runs) / 3)
+    assert 1.5 < e.estimate_s(runs[:1]) < 4
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_cuts_nothing(width: int) -> None:
+    row = {"policy": "detached", "side": "caller", "secret": True, "inner_s": 123.45, "wrapper_s": 999.0}
+    row |= {"teardown_s": 12.345, "reclaimed_s": 12.345}
+    row |= {f"stall_{name}_{what}_s": 1.2345 for name in ("map", "python") for what in ("p999", "max")}
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(policy_table([row], of_runs(1)))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    assert max(map(len, lines)) <= width
+    (found,) = (line for line in lines if "detached, wiped" in line)
+    assert found.split() == [
+        "detached,",
+        "wiped",
+        "caller",
+        "123.45",
+        "12345",
+        "709",
+        "12345",
+        "1234/1234",
+        "1234/1234",
+    ]
+
+
+def test_figures_of_one_run_are_no_medians() -> None:
+    assert of_runs(1) == "one run of each kind"
+    assert of_runs(2) == "medians of 2 runs"
 
 
 def test_shares_of_the_sides() -> None:

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -68,25 +68,33 @@ class Report:
             echo(json.dumps(facts), err=self._to_stderr)
 
     @contextmanager
-    def working(self, what: str) -> Iterator[None]:
-        """Show that work goes on, on a terminal, once it has taken a second."""
+    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Show that work goes on, on a terminal, once it has taken a second. What it yields is told how far it is."""
         if self.quiet or self.as_json or not sys.stderr.isatty():
-            yield
+            yield lambda progress: None
             return
         status: Any = None
+        text = f"{what} ..."
         lock = threading.Lock()
 
         def start() -> None:
             nonlocal status
             with lock:
-                status = self.console(stderr=True).status(f"{what} ...")
+                status = self.console(stderr=True).status(text)
                 status.start()
+
+        def tell(progress: str) -> None:
+            nonlocal text
+            with lock:
+                text = f"{what}: {progress} ..."
+                if status is not None:
+                    status.update(text)
 
         timer = threading.Timer(1.0, start)
         timer.daemon = True
         timer.start()
         try:
-            yield
+            yield tell
         finally:
             timer.cancel()
             with lock:

@@ -41,6 +41,9 @@ NUMPY = "numpy"  # the caller's arrays are NumPy's own, freed under the GIL
 PROBE_INTERVAL_NS = 200_000
 SETTLE_S = 0.1
 
+PROCESS_S, GIB_S = 0.6, 0.6
+"""About what a run costs beside its work and its window: a process, and a GiB that is filled and given back."""
+
 Row = dict[str, Any]
 
 
@@ -219,13 +222,13 @@ def peak_rss_bytes() -> int:
     raise InternalError("/proc/self/status has no VmHWM")
 
 
-def report(run: Run) -> str:
-    """A timeline of one run in this process."""
+def report(run: Run, width: int) -> str:
+    """A timeline of one run in this process, folded to `width` columns unless that is 0."""
     arena = Arena(run.release, pages="4k" if run.pages == "4k" else "auto", threads=run.threads)
     box = [_caller_buffers(run, arena)]
     with Timeline("call", calls=[_call]) as timeline:
         _call(run, arena, box, Moments())
-    return str(timeline.report())
+    return timeline.report(width=width)
 
 
 def measure_fresh(run: Run) -> Row:
@@ -233,9 +236,9 @@ def measure_fresh(run: Run) -> Row:
     return dict(json.loads(run_fresh(__name__, run, run.pages, "measure")))
 
 
-def report_fresh(run: Run) -> str:
+def report_fresh(run: Run, width: int = 0) -> str:
     """The timeline of one run in a process of its own, as its report."""
-    return run_fresh(__name__, run, run.pages, "report")
+    return run_fresh(__name__, run, run.pages, "report", str(width))
 
 
 def run_fresh(module: str, run: Any, pages: str, *words: str) -> str:
@@ -278,9 +281,23 @@ def require_memory(n_bytes: int) -> None:
                 )
 
 
-def repeat(runs: Sequence[Any], times: int, measure: Callable[[Any], Row]) -> list[Row]:
-    """Medians of every run's rows; the runs take turns, so that all see the same machine."""
-    turns = [[measure(run) for run in runs] for _ in range(times)]
+def estimate_s(runs: Sequence[Run]) -> float:
+    """About how long these runs take, one after the other."""
+    filled = sum(run.native_bytes + run.caller_bytes for run in runs)
+    return sum(PROCESS_S + run.work_s + run.window_s for run in runs) + filled / 2**30 * GIB_S
+
+
+def repeat(
+    runs: Sequence[Any], times: int, measure: Callable[[Any], Row], tell: Callable[[str], None] = lambda progress: None
+) -> list[Row]:
+    """Medians of every run's rows; the runs take turns, so that all see the same machine. `tell` hears how far it is,
+    as 7/26."""
+    turns: list[list[Row]] = []
+    for turn in range(times):
+        turns.append([])
+        for at, run in enumerate(runs):
+            tell(f"{turn * len(runs) + at + 1}/{times * len(runs)}")
+            turns[-1].append(measure(run))
     return [medians(rows) for rows in zip(*turns, strict=True)]
 
 
@@ -326,7 +343,7 @@ def fits(rows: Iterable[Row]) -> list[Fit]:
 def main() -> None:
     """The process of one run, which is read from standard input: its row, or its timeline's report."""
     run = Run(**json.load(sys.stdin))
-    print(json.dumps(measure(run)) if sys.argv[1] == "measure" else report(run))
+    print(json.dumps(measure(run)) if sys.argv[1] == "measure" else report(run, int(sys.argv[2])))
 
 
 if __name__ == "__main__":

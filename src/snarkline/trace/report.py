@@ -184,7 +184,8 @@ def _with_note(figures: str, note: str, mark: str, columns: int) -> list[str]:
     if columns == 0 or len(line) <= columns:
         return [line]
     room = max(NARROWEST, columns - len(figures))
-    parts = textwrap.wrap(f"{note}   {mark.replace(' ', NO_BREAK)}", room, break_on_hyphens=False)
+    whole = f"{note.replace(' %', NO_BREAK + '%')}   {mark.replace(' ', NO_BREAK)}"
+    parts = textwrap.wrap(whole, room, break_on_hyphens=False)
     first, *rest = [part.replace(NO_BREAK, " ") for part in parts]
     return [figures + first, *(" " * len(figures) + part for part in rest)]
 

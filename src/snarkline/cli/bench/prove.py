@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snarkline.cli.bench.release import POLICIES, POLICY_HELP, PageSize, chosen_policies, policy_table
+from snarkline.cli.bench.release import POLICIES, POLICY_HELP, PageSize, chosen_policies, of_runs, policy_table
 from snarkline.cli.demo import unpack_circuit
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 from snarkline.threads import usable_threads
@@ -110,11 +110,11 @@ def classic_table(policies: list[str], base: ClassicRun, runs: int, report: Repo
     key = load_proving_key(base.key)
     experiment.require_memory(2 * base.circuits * 3 * 8 * key.curve.fr_limbs * key.domain.size)
     plan = classic.plan(policies, base)
-    with report.working(f"{runs} times {len(plan)} processes that prove {base.circuits} circuits"):
-        rows = experiment.repeat(plan, runs, classic.measure_fresh)
+    with report.working(f"{runs} times {len(plan)} processes that prove {base.circuits} circuits") as tell:
+        rows = experiment.repeat(plan, runs, classic.measure_fresh, tell)
     classic.require_equal_proofs(rows)
     title = f"{base.circuits} circuits a call, a, b, c in host memory: {rows[0]['bytes'] / 2**30:.2f} GiB"
-    report.show(policy_table(rows, f"{title}, {base.pages} pages, medians of {runs} runs"))
+    report.show(policy_table(rows, f"{title}, {base.pages} pages, {of_runs(runs)}"))
     report.line("Every proof verifies, and all policies give the same bytes.")
     report.result(
         {"curve": key.curve.name, "domain": key.domain.size, "backend": base.backend, "runs": runs, "rows": rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
@@ -20,7 +21,10 @@ POLICIES = ("sync", "clear", "clear-capacity", "madvise", "madvise-free", "detac
 POLICY_HELP = f"all, or a list with commas of {', '.join(POLICIES)} (docs/memory.md says what each does)"
 SWEPT = ("sync", "detached", "recycle")
 
-
+_HEADINGS = (
+    *("policy", "side", "inner\ns", "teardown\nms"),
+    *("beyond\ninner %", "given\nback ms", "map stall\nms", "Python\nstall ms"),
+)
 _COLUMNS = """inner: from the entry of the inner function to its last statement.
 teardown: what passes after the last statements, in destructors on both sides.
 beyond inner: (wrapper - inner) / inner, the wrapper being the caller's call.
@@ -66,14 +70,27 @@ def release(
         plan = experiment.sweep_plan(chosen, base)
     else:
         plan = experiment.plan([*chosen, experiment.NUMPY] if numpy else chosen, base)
-    with report.working(f"{runs} times {len(plan)} processes of {n_bytes / 2**30:.2f} GiB"):
-        rows = experiment.repeat(plan, runs, experiment.measure_fresh)
+    report.line(_announcement(len(plan), runs, n_bytes, runs * experiment.estimate_s(plan)))
+    with report.working("processes") as tell:
+        rows = experiment.repeat(plan, runs, experiment.measure_fresh, tell)
     fits = experiment.fits(rows) if sweep else []
-    title = f"{n_bytes / 2**30:.2f} GiB, {rows[0]['pages']} pages, medians of {runs} runs"
+    title = f"{n_bytes / 2**30:.2f} GiB, {rows[0]['pages']} pages, {of_runs(runs)}"
     report.show(_sweep_table(rows, fits) if sweep else policy_table(rows, title))
     if not sweep and "sync" in chosen and not report.quiet and not report.as_json:
-        report.line(f"The timeline of a call with sync:\n\n{experiment.report_fresh(base)}")
+        width = shutil.get_terminal_size((0, 0)).columns
+        report.line(f"The timeline of a call with sync:\n\n{experiment.report_fresh(base, width)}")
     report.result({"rows": rows, **({"fits": [asdict(fit) for fit in fits]} if sweep else {})})
+
+
+def _announcement(n_kinds: int, runs: int, n_bytes: int, seconds: float) -> str:
+    times = "once" if runs == 1 else f"{runs} times each"
+    long = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"{n_kinds} kinds of run, {times}, of up to {n_bytes / 2**30:.2f} GiB: about {long}"
+
+
+def of_runs(runs: int) -> str:
+    """What the figures of a table are."""
+    return "one run of each kind" if runs == 1 else f"medians of {runs} runs"
 
 
 def _n_bytes(gib: float | None) -> int:
@@ -110,35 +127,39 @@ def policy_table(rows: list[Row], title: str) -> Any:
         box=box.SIMPLE_HEAD,
         padding=0,
     )
-    for heading in ("policy", "side"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("inner s", "teardown ms", "beyond inner", "given back ms"):
-        table.add_column(heading, justify="right", min_width=5)
-    for heading in ("map stall ms", "Python stall ms"):
-        table.add_column(heading, justify="right", min_width=9)
+    for number, heading in enumerate(_HEADINGS):
+        table.add_column(heading, justify="left" if number < 2 else "right", overflow="fold")
     for row in rows:
-        table.add_row(
-            row["policy"] + (", wiped" if row["secret"] and "layout" not in row else ""),
-            row["side"],
-            f"{row['inner_s']:.2f}",
-            f"{row['teardown_s'] * 1e3:.2f}",
-            f"{(row['wrapper_s'] - row['inner_s']) / row['inner_s']:.2%}",
-            f"{row['reclaimed_s'] * 1e3:.1f}",
-            _stall(row, "map"),
-            _stall(row, "python"),
-        )
+        table.add_row(*_cells(row))
     return table
 
 
+def _cells(row: Row) -> list[str]:
+    return [
+        row["policy"] + (", wiped" if row["secret"] and "layout" not in row else ""),
+        row["side"],
+        f"{row['inner_s']:.2f}",
+        _figure(row["teardown_s"] * 1e3),
+        _figure(100 * (row["wrapper_s"] - row["inner_s"]) / row["inner_s"]),
+        _figure(row["reclaimed_s"] * 1e3),
+        _stall(row, "map"),
+        _stall(row, "python"),
+    ]
+
+
 def _stall(row: Row, name: str) -> str:
-    found = (row[f"stall_{name}_{what}_s"] * 1e3 for what in ("p999", "max"))
-    return "/".join(f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" for ms in found)
+    return "/".join(_figure(row[f"stall_{name}_{what}_s"] * 1e3) for what in ("p999", "max"))
+
+
+def _figure(value: float) -> str:
+    """Three digits or more of it."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
     from rich.table import Table
 
-    table = Table(title=f"Teardown in ms, both sides, medians of {rows[0]['runs']} runs")
+    table = Table(title=f"Teardown in ms, both sides, {of_runs(rows[0]['runs'])}")
     table.add_column("GiB", justify="right")
     for fit in fits:
         table.add_column(f"{fit.policy}, {fit.pages}", justify="right")
