@@ -37,7 +37,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def script(files: Path, body: str, stderr: int | None = None) -> subprocess.Popen[str]:
     """A process with `prover` and `witness` made from the files, which then runs `body`."""
     head = (
-        "import os, sys\n"
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # ignored below nohup
         "from snarkline import Prover, load_proving_key, load_witness, verify\n"
         f"key, witness = load_proving_key({str(files / 'c.zkey')!r}), load_witness({str(files / 'c.wtns')!r})\n"
         "prover = Prover(key)\n"

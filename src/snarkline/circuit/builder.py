@@ -134,6 +134,10 @@ def items(inputs: Sequence[Any], i: int) -> list[Any]:
 Returned = TypeVar("Returned", covariant=True)
 
 
+MAX_DEPTH = 128
+"""Gadgets that are called in one another, at most."""
+
+
 class Gadget(Generic[Returned]):
     """A function `f(cs, *inputs)` that can be recorded as a template. Called directly, it is recorded in place.
 
@@ -147,7 +151,14 @@ class Gadget(Generic[Returned]):
 
     def __call__(self, cs: Builder, *inputs: Any) -> Returned:
         cs.require_own(inputs)
-        return self.function(cs, *inputs)
+        # Counted here: the interpreter's own limit can be set so high that the stack ends before it.
+        if cs.depth >= MAX_DEPTH:
+            raise RecursionError
+        cs.depth += 1
+        try:
+            return self.function(cs, *inputs)
+        finally:
+            cs.depth -= 1
 
     def __repr__(self) -> str:
         return f"<gadget {self.name}>"

@@ -89,6 +89,7 @@ class Recorder:
         self.name = name
         self.n_ports = n_ports
         self._scope: list[str] = []
+        self.depth = 0  # of gadgets that are called in one another
         self._next = 1 + n_ports
         self._bit_ports = bit_ports
         self._clear()

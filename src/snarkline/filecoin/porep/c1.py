@@ -17,9 +17,12 @@ from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arit
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
 from snarkline.filecoin.registry import SectorSize, TreeShape
 from snarkline.formats.binary import read_at_most
+from snarkline.text import check_depth
 
 MAX_BYTES = 1 << 30
 """A 32 GiB sector's file has 50 MB."""
+MAX_DEPTH = 32
+"""Brackets in one another: a document has 14."""
 PARTS = {
     "Single": ("path",),
     "Sub": ("base_proof", "sub_proof"),
@@ -216,6 +219,7 @@ def _kind(value: Any) -> str:
 def _decode(path: str | None, data: bytes) -> Any:
     try:
         text = data.decode()
+        check_depth(text, MAX_DEPTH)
         return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, "document", "JSON", printable(str(error))) from None
