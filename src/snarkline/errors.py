@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+MIB = 1 << 20
+
 
 def printable(text: str) -> str:
     """The text with an escape in place of each character that a terminal would act on; names in files are anybody's."""
@@ -67,16 +69,27 @@ class UnsatisfiedError(InputError):
 class CircuitError(InputError):
     """A circuit written in Python that cannot be recorded or compiled.
 
-    Attributes: `gadget` (path of the gadget, empty at the top), `detail`.
+    Attributes: `gadget` (path of the gadget, empty at the top), `detail`, `line` (file and line of the circuit's
+    source, empty where none led to the error).
     """
 
-    def __init__(self, gadget: str, detail: str) -> None:
+    def __init__(self, gadget: str, detail: str, line: str = "") -> None:
         self.gadget = gadget
         self.detail = detail
-        super().__init__(printable(f"{gadget or 'circuit'}: {detail}"))
+        self.line = line
+        super().__init__(self._text())
+
+    def at(self, line: str) -> None:
+        """Names the line, unless one is named."""
+        self.line = self.line or line
+        self.args = (self._text(),)
+
+    def _text(self) -> str:
+        where = f"{self.line}: " if self.line else ""
+        return printable(f"{self.gadget or 'circuit'}: {where}{self.detail}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.gadget, self.detail)
+        return type(self), (self.gadget, self.detail, self.line)
 
 
 class BudgetError(SnarklineError):
@@ -89,7 +102,10 @@ class BudgetError(SnarklineError):
         self.asked_bytes = asked_bytes
         self.budget_bytes = budget_bytes
         self.cause = cause
-        super().__init__(f"{asked_bytes} bytes were asked for within a budget of {budget_bytes} bytes: {cause}")
+        mebibytes = f"{-(-asked_bytes * 10 // MIB) / 10:,.1f} MiB in {budget_bytes * 10 // MIB / 10:,.1f} MiB"
+        super().__init__(
+            f"{asked_bytes} bytes were asked for within a budget of {budget_bytes} bytes ({mebibytes}): {cause}"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.asked_bytes, self.budget_bytes, self.cause)
@@ -128,6 +144,10 @@ class MissingLibraryError(NoDeviceError):
 
 class InternalError(SnarklineError):
     """A result that failed its own check. Nothing was handed out."""
+
+
+class CircuitWarning(UserWarning):
+    """A circuit that can be compiled and proved, but hardly means what was meant."""
 
 
 class SecurityWarning(UserWarning):

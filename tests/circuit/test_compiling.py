@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,10 +32,11 @@ from snarkline.circuit import (
     circuit,
     gadget,
 )
+from snarkline.circuit.gadgets import enforce_nonzero, less_than, poseidon, range_check
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
 from snarkline.curves.curve import BLS12_381, BN254
 from snarkline.curves.vector import FrVector
-from snarkline.errors import CircuitError, FormatError, UnsatisfiedError
+from snarkline.errors import CircuitError, CircuitWarning, FormatError, UnsatisfiedError
 from snarkline.r1cs.check import first_violation
 from snarkline.r1cs.witness import Witness
 
@@ -162,6 +166,8 @@ def test_values_that_are_refused(change: dict[str, Any], message: str) -> None:
 def test_missing_values() -> None:
     with pytest.raises(FormatError, match="input bit: expected a value, found none"):
         sums.compile().given({name: value for name, value in INPUTS.items() if name != "bit"})
+    with pytest.raises(FormatError, match="inputs x, bit: expected a value for each, found none"):
+        sums.compile().given({name: value for name, value in INPUTS.items() if name not in ("bit", "x")})
 
 
 def test_public_words_are_kept_in_range() -> None:
@@ -192,8 +198,83 @@ def test_a_violated_constraint_is_explained() -> None:
     error = violation(rooted.compile(), {"square": 10, "root": 3})
     assert error.constraint == 1 and "in check (row 1, instance 0)" in str(error) and "square" in str(error)
     assert "10" not in error.detail and "9" not in error.detail
+    line = rooted.function.__code__.co_firstlineno + 3
+    assert f"test_compiling.py, line {line}: two values that must be equal differ" in str(error)
     error = violation(rooted.compile(), {"square": 10, "root": 3}, values={1: 10, 2: 3, 3: 9})
-    assert "square = 10" in str(error) and "* 1 is not 0" in str(error)
+    assert "square = 10" in str(error) and "; -1 * 1 is not 0" in str(error)
+
+
+@circuit
+def checked(cs: Builder, x: Private[Num], y: Private[Num]) -> None:
+    range_check(cs, x, 8)
+    cs.equal(less_than(cs, y, cs.constant(200), 16), 1)
+    enforce_nonzero(cs, y)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "below", "message"),
+    [
+        ({"x": 256, "y": 1}, 2, r"in num2bits .*: the value is not below 2\^8"),
+        ({"x": 1, "y": BN254.r - 70_000}, 3, r"a value that is compared is not below 2\^16"),
+        ({"x": 1, "y": 200}, 3, "two values that must be equal differ"),
+        ({"x": 1, "y": 0}, 4, "a value that must not be 0 is 0"),
+    ],
+)
+def test_what_is_violated_is_said(inputs: dict[str, int], below: int, message: str) -> None:
+    error = violation(checked.compile(), inputs)
+    line = checked.function.__code__.co_firstlineno + below
+    assert re.search(message, str(error)) and f"test_compiling.py, line {line}: " in str(error)
+
+
+@circuit
+def partly_read(cs: Builder, x: Private[Num], y: Private[Num, 3], z: Public[Num], bit: Private[Bit]) -> Num:
+    return cs.call(doubled, y[1])
+
+
+def test_a_private_input_that_nothing_reads_is_warned_of() -> None:
+    message = r"^partly_read: the private input x, y\[0\], y\[2\] is in no constraint: a proof says nothing about it$"
+    with pytest.warns(CircuitWarning, match=message):
+        partly_read.compile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rooted.compile()
+
+
+@circuit
+def misused(cs: Builder, x: Private[Num], case: int) -> object:
+    with cs.scope("inside"):
+        return MISUSES[case](cs, x)
+
+
+@gadget
+def fails(cs: Builder, x: Num) -> Num:
+    return x * [1][len("too far")]
+
+
+MISUSES: list[Callable[[Any, Any], object]] = [
+    lambda cs, x: x == 1,
+    lambda cs, x: cs.call(fails, x),
+    lambda cs, x: range_check(x, 8),  # type: ignore[call-arg,arg-type]
+    lambda cs, x: poseidon([x]),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "path", "message"),
+    [
+        (0, "misused/inside", "a comparison by == or !="),
+        (1, "misused/inside/fails", "IndexError: list index out of range"),
+        (2, "misused", r"TypeError: .*'n' \(the first argument of a gadget is cs\)"),
+        (3, "misused/poseidon", "its first argument is the circuit's cs; found a list"),
+    ],
+)
+def test_errors_name_the_line(case: int, path: str, message: str) -> None:
+    with pytest.raises(CircuitError, match=message) as caught:
+        misused.compile(case=case)
+    line = fails.function.__code__.co_firstlineno + 2 if case == 1 else MISUSES[case].__code__.co_firstlineno
+    assert caught.value.gadget == path and caught.value.line.endswith(f"test_compiling.py, line {line}")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.line) == (str(caught.value), caught.value.line)
 
 
 def bad_annotation(cs: Builder, x: str) -> None: ...
@@ -258,6 +339,7 @@ def test_schema_tells_public_from_private() -> None:
     }
 
 
+@pytest.mark.filterwarnings("ignore::snarkline.errors.CircuitWarning")
 def test_a_size_makes_a_batch() -> None:
     seen: list[Any] = []
 

@@ -105,5 +105,7 @@ def test_custom_tag() -> None:
 
 def test_arities_that_nobody_defined() -> None:
     cs = ConstraintSystem(BN254)
+    with pytest.raises(CircuitError, match=r"poseidon takes a list of numbers, as in .*; found a Num"):
+        cs.call(poseidon, cs.alloc())
     with pytest.raises(CircuitError, match=r"poseidon: no Poseidon for 17 inputs over bn254"):
         cs.call(poseidon, [cs.alloc() for _ in range(17)])

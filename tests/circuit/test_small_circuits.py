@@ -37,6 +37,7 @@ CIRCUITS: list[tuple[Circuit, dict[str, int], int, tuple[int, ...]]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::snarkline.errors.CircuitWarning")
 @pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
 @pytest.mark.parametrize("curve", [BN254, BLS12_381], ids=lambda curve: curve.name)
 @pytest.mark.parametrize(("of", "inputs", "n_constraints", "public"), CIRCUITS, ids=[c.name for c, *_ in CIRCUITS])

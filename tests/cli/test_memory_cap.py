@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,22 @@ def test_no_sizes(text: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+def test_the_least_cap_of_an_estimate_is_taken(circuit: Path, tmp_path: Path) -> None:
+    def snarkline(*words: object) -> str:
+        command = [sys.executable, "-m", "snarkline", *map(str, words), "--threads", "1"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    least = {}
+    for name in ("circuit.zkey", "circuit.r1cs"):
+        text = snarkline("estimate", circuit / name)
+        least[name] = int(re.search(r"with --max-memory, (\d+) MiB at least", text)[1])  # type: ignore[index]
+    assert abs(least["circuit.zkey"] - least["circuit.r1cs"]) <= 1
+    cap = f"{min(least.values())}M"
+    shown = snarkline("prove", circuit / "circuit.zkey", circuit / "circuit.wtns", "--max-memory", cap)
+    assert "proof written to proof.json" in shown
+
+
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
 def test_prove_within_a_cap(run: Run, circuit: Path, tmp_path: Path) -> None:
     files = circuit / "circuit.zkey", circuit / "circuit.wtns"
     assert run("prove", *files, "--max-memory", "2G", "--quiet").code == 0
@@ -33,5 +52,6 @@ def test_prove_within_a_cap(run: Run, circuit: Path, tmp_path: Path) -> None:
     (tmp_path / "proof.json").unlink()
     refused = run("prove", *files, "--max-memory", "1M", "--quiet")
     assert refused.code == 2 and "within a budget of 1048576 bytes" in refused.err
+    assert f"MiB in 1.0 MiB): --max-memory is below what a proof with {files[0]} holds at least" in refused.err
     assert run("prove", *files, "--max-memory", "much").code == 2
     assert not (tmp_path / "proof.json").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from raw_files import VECTORS, R, Raw, witness_values
 
 from snarkline.errors import FormatError, InputError
-from snarkline.formats.circom import WitnessCalculator, calculate_witness, write_witness
+from snarkline.formats.circom import WitnessCalculator, calculate_witness, save_symbols, write_witness
 from snarkline.formats.circom.inputs import read_inputs
 
 COMPARE = VECTORS / "edge" / "compare_bn128"
@@ -121,6 +122,19 @@ def test_a_missing_signal(compare: WitnessCalculator) -> None:
     del inputs["b"]
     with pytest.raises(FormatError, match="input signals: expected 5 values in all, found 4, in x, a"):
         compare.witness(inputs)
+
+
+def test_missing_signals_are_named_where_a_sym_tells(tmp_path: Path) -> None:
+    pytest.importorskip("wasmtime", reason="wasmtime is not installed")
+    shutil.copytree(COMPARE, tmp_path / "circuit_js")
+    wasm = tmp_path / "circuit_js" / "circuit.wasm"
+    names = ["out", "x[0]", "x[1]", "x[2]", "a", "b", "less.in[0]"]
+    save_symbols(enumerate(names, 1), tmp_path / "circuit.sym")
+    calculator = WitnessCalculator(wasm)
+    with pytest.raises(FormatError, match="signals x, b: expected values for each, found none"):
+        calculator.witness({"a": 1})
+    with pytest.raises(FormatError, match="signal b: expected values, found none"):
+        calculator.witness({"a": 1, "x": [1, 2, 3]})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "7", "{", '{"a": 1, "a": 1}', '{"a": 1.5}', "[" * 5000, '{"a": NaN}'])

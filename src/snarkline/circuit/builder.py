@@ -9,6 +9,7 @@ from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.recorder import FALSE, ONE, TRUE, Recorder
 from snarkline.circuit.values import Bit, Bits, Num, Operand, Wired, combination
+from snarkline.errors import CircuitError
 
 
 class Builder(Recorder):
@@ -52,7 +53,7 @@ class Builder(Recorder):
 
     def enforce(self, a: Operand, b: Operand, c: Operand) -> None:
         """The constraint a * b = c."""
-        self.row(combination(self, a), combination(self, b), combination(self, c))
+        self.row(combination(self, a), combination(self, b), combination(self, c), "enforce(a, b, c): a * b is not c")
 
     def equal(self, a: Any, b: Any) -> None:
         """a = b: numbers, bits, or arrays and sequences of them, item by item. One constraint a number or bit."""
@@ -67,7 +68,7 @@ class Builder(Recorder):
             return
         if Num(self, difference).constant is not None:
             raise self.error("two constants that differ are required to be equal")
-        self.row(difference, {ONE: 1}, {})
+        self.row(difference, {ONE: 1}, {}, "two values that must be equal differ")
 
     # --- gadgets --------------------------------------------------------------------------------
 
@@ -109,7 +110,9 @@ class Builder(Recorder):
     def checked(self, gadget: Gadget[Returned]) -> Gadget[Returned]:
         """The gadget. Raises CircuitError for another thing."""
         if not isinstance(gadget, Gadget):
-            raise self.error(f"call, map and scan take functions with @gadget; found {type(gadget).__name__}")
+            name = getattr(gadget, "__name__", "")
+            what = f"{name}, which is a function without it" if name else f"a value of type {type(gadget).__name__}"
+            raise self.error(f"call, map and scan take functions with @gadget; found {what}")
         return gadget
 
     def common_length(self, inputs: Sequence[Any], count: int | None = None) -> int:
@@ -150,6 +153,8 @@ class Gadget(Generic[Returned]):
         self.__doc__ = function.__doc__
 
     def __call__(self, cs: Builder, *inputs: Any) -> Returned:
+        if not isinstance(cs, Builder):
+            raise CircuitError(self.name, f"its first argument is the circuit's cs; found a {type(cs).__name__}")
         cs.require_own(inputs)
         # Counted here: the interpreter's own limit can be set so high that the stack ends before it.
         if cs.depth >= MAX_DEPTH:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from snarkline.circuit.slots import WORDS, Shape, n_slots
 from snarkline.circuit.system import ConstraintSystem
 from snarkline.circuit.types import Input, element, resolve, resolve_size
 from snarkline.circuit.values import Bit, Bits, Num
+from snarkline.circuit.where import Lines, located
 from snarkline.circuit.wiring import Wiring
 from snarkline.circuit.words import UInt8, Word
 from snarkline.curves.curve import BN254, CURVES, Curve
 from snarkline.curves.vector import FrVector
-from snarkline.errors import CircuitError, UnsatisfiedError
+from snarkline.errors import CircuitError, CircuitWarning, UnsatisfiedError
 from snarkline.r1cs.check import Violation
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
@@ -32,6 +34,7 @@ from snarkline.r1cs.witness import Witness
 from snarkline.trace import span
 
 MAX_SHOWN = 8
+SMALL = 1 << 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class CompiledCircuit:
     r1cs: StructuredR1CS
     schema: Schema
     outputs: tuple[str, ...]
+    lines: Lines = field(default_factory=Lines)
+    """The lines of the circuit's source that constraints come from."""
 
     @property
     def curve(self) -> Curve:
@@ -91,13 +96,23 @@ class CompiledCircuit:
         place = self.r1cs.find(violation.constraint)
         shown = [names.get(wire) or self.r1cs.wire_path(wire) for wire in violation.wires[:MAX_SHOWN] if wire]
         more = ", ..." if len(violation.wires) > MAX_SHOWN else ""
-        detail = f"in {place.path or 'the top level'} (row {place.row}, instance {place.instance}): "
-        detail += f"<A, w> * <B, w> is not <C, w>, on {', '.join(shown) or 'no wires'}{more}"
+        line = self.lines.at(violation.constraint)
+        template = self.r1cs.template_of(self.r1cs.runs[place.run])
+        broken = dict(template.broken).get(place.row)
+        detail = f"in {place.path or 'the top level'} (row {place.row}, instance {place.instance})"
+        detail += (f", {line}" if line else "") + (f": {broken}" if broken else "")
+        detail += f": <A, w> * <B, w> is not <C, w>, on {', '.join(shown) or 'no wires'}{more}"
         if values is not None:
-            detail += f"; {violation.a} * {violation.b} is not {violation.c}"
+            a, b, c = (_signed(value, self.curve.r) for value in (violation.a, violation.b, violation.c))
+            detail += f"; {a} * {b} is not {c}"
             pairs = zip((wire for wire in violation.wires if wire), shown, strict=False)
-            detail += "".join(f"; {name} = {values[wire]}" for wire, name in pairs)
+            detail += "".join(f"; {name} = {_signed(values[wire], self.curve.r)}" for wire, name in pairs)
         return UnsatisfiedError(violation.constraint, detail)
+
+
+def _signed(value: int, r: int) -> int:
+    """A value in [0, r), those just below r as the small negative numbers that they stand for."""
+    return value - r if r - value < SMALL else value
 
 
 class Circuit:
@@ -123,14 +138,22 @@ class Circuit:
         curve = _curve(curve)
         values = self._parameter_values(sizes)
         cs = ConstraintSystem(curve, library=library)
+        cs.lines = Lines()
         fields: list[Field] = []
         arguments: dict[str, Any] = {}
         for name, type_ in self.inputs.items():
-            field, arguments[name] = _allocate(cs, name, type_, values)
-            fields.append(field)
-        result = self.function(cs, **arguments, **values)
-        outputs = tuple(_outputs(cs, "out", result))
-        return CompiledCircuit(self.name, cs.finish(), Schema(curve, tuple(fields)), outputs)
+            input_, arguments[name] = _allocate(cs, name, type_, values)
+            fields.append(input_)
+        try:
+            with located(lambda: ""):
+                result = self.function(cs, **arguments, **values)
+                outputs = tuple(_outputs(cs, "out", result))
+        except CircuitError as error:
+            path = "/".join(filter(None, (self.name, error.gadget)))
+            raise CircuitError(path, error.detail, error.line) from error.__cause__
+        compiled = CompiledCircuit(self.name, cs.finish(), Schema(curve, tuple(fields)), outputs, cs.lines)
+        _warn_of_unused(compiled)
+        return compiled
 
     def _parameter_values(self, sizes: Mapping[str, int]) -> dict[str, int]:
         for name, size in sizes.items():
@@ -144,6 +167,25 @@ class Circuit:
             if value is None:
                 raise CircuitError(self.name, f"parameter {name} has no value")
         return {name: value for name, value in values.items() if value is not None}
+
+
+def _warn_of_unused(compiled: CompiledCircuit) -> None:
+    """Warns of private numbers that no constraint reads: provers may give them any value.
+
+    Bits and words are not looked at, since the constraints that keep them in range read them.
+    """
+    given, start = compiled.r1cs.given, 0
+    unused: list[str] = []
+    for one in compiled.schema.fields:
+        wires, start = given[start : start + one.n_wires], start + one.n_wires
+        if not one.public and not one.bits:
+            is_read = compiled.r1cs.reads(int(wires[0]), int(wires[-1]) + 1)
+            unused += [name for name, read in zip(one.wire_names(), is_read.tolist(), strict=True) if not read]
+    if unused:
+        more = f" and {len(unused) - MAX_SHOWN} more" if len(unused) > MAX_SHOWN else ""
+        names = ", ".join(unused[:MAX_SHOWN]) + more
+        detail = f"{compiled.name}: the private input {names} is in no constraint: a proof says nothing about it"
+        warnings.warn(detail, CircuitWarning, stacklevel=4)
 
 
 def circuit(function: Callable[..., Any]) -> Circuit:
@@ -202,21 +244,21 @@ def _allocate(cs: ConstraintSystem, name: str, type_: Input, sizes: dict[str, in
     bytes_are = "bits" if kind is Bit else "bytes" if kind is UInt8 else ""
     bits = width or (1 if kind is Bit else 0)
     wires = width if width and not type_.public else 1
-    field = Field(name, type_.public, (*outer, *inner), bits, wires, bytes_are if inner else "")
+    input_ = Field(name, type_.public, (*outer, *inner), bits, wires, bytes_are if inner else "")
     with cs.scope(name):
         if type_.public and width:
-            first = cs.new_public(field.n_values)
-            numbers = _stretch(cs, ("Num",), field.n_values, first)
+            first = cs.new_public(input_.n_values)
+            numbers = _stretch(cs, ("Num",), input_.n_values, first)
             words = cs.map(unpack_word, numbers, kind.__name__)
-            batch = Batch(cs, shape, words.wiring.grouped(field.n_values // count))
+            batch = Batch(cs, shape, words.wiring.grouped(input_.n_values // count))
         else:
             is_bits = bits > 0
-            n = field.n_wires
+            n = input_.n_wires
             first = cs.new_public(n, bits=is_bits) if type_.public else cs.new_given(n, bit=is_bits)
             if is_bits:
-                cs.map(boolean, _stretch(cs, ("Bit",), field.n_wires, first))
+                cs.map(boolean, _stretch(cs, ("Bit",), input_.n_wires, first))
             batch = _stretch(cs, shape, count, first)
-    return field, batch if type_.size is not None else batch[0]
+    return input_, batch if type_.size is not None else batch[0]
 
 
 def _stretch(cs: ConstraintSystem, shape: Shape, count: int, first: int) -> Batch:

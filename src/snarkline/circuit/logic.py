@@ -42,7 +42,7 @@ def binary(literals: Iterable[Literal]) -> Combination:
 
 def constrain_bit(cs: Recorder, column: int) -> None:
     """(1 - x) * x = 0."""
-    cs.row({ONE: 1, column: -1}, {column: 1}, {})
+    cs.row({ONE: 1, column: -1}, {column: 1}, {}, "the value is neither 0 nor 1")
 
 
 def xor(cs: Recorder, a: Literal, b: Literal) -> Literal:

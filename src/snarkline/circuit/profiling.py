@@ -39,7 +39,9 @@ class Profile:
         node.instances += instances
 
     def ordered(self) -> list[Profile]:
-        """The paths directly below, the largest first."""
+        """The paths directly below, the largest first. What is all in no path has none below."""
+        if list(self.children) == [TOP]:
+            return []
         return sorted(self.children.values(), key=lambda child: (-child.constraints, child.name))
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Profile]]:

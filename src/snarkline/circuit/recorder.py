@@ -104,6 +104,7 @@ class Recorder:
         self._given: list[range] = []
         self._names: dict[int, str] = {}
         self._paths: list[tuple[int, str]] = []
+        self._broken: list[tuple[int, str]] = []
         self._native: Native | None = None
 
     # --- where ----------------------------------------------------------------------------------
@@ -149,11 +150,16 @@ class Recorder:
             return bool(self._own_bits[column - self._first])
         return column == ONE or column in self._bit_ports
 
-    def row(self, a: Combination, b: Combination, c: Combination) -> int:
-        """The constraint <a, w> * <b, w> = <c, w>; its number in the template."""
+    def row(self, a: Combination, b: Combination, c: Combination, broken: str = "") -> int:
+        """The constraint <a, w> * <b, w> = <c, w>; its number in the template.
+
+        `broken` says what a witness that violates it gets wrong, where that can be told.
+        """
         number, path = len(self._a), "/".join(self._scope)
         if not self._paths or self._paths[-1][1] != path:
             self._paths.append((number, path))
+        if broken:
+            self._broken.append((number, broken))
         self._a.append(a, self.r)
         self._b.append(b, self.r)
         self._c.append(c, self.r)
@@ -233,6 +239,7 @@ class Recorder:
             program=Program(np.array(code, dtype=np.int32), sums),
             native=self._native,
             paths=tuple(self._paths),
+            broken=tuple(self._broken),
             names=names,
         )
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from snarkline.circuit.builder import Builder, Gadget, Returned
 from snarkline.circuit.slots import Shape, Slot, Slots, bit_slots, put_together
+from snarkline.circuit.where import located
 from snarkline.circuit.wiring import Ints
 from snarkline.curves.curve import Curve
-from snarkline.errors import CircuitError
 from snarkline.r1cs.template import Template
 
 
@@ -116,10 +116,8 @@ def record(curve: Curve, gadget: Gadget[Any], pattern: Pattern) -> Recording:
     """Runs the gadget for a pattern. Raises CircuitError for what cannot be recorded."""
     cs = Builder(curve, gadget.name, pattern.n_ports, frozenset(pattern.bit_ports))
     inputs = put_together(cs, pattern.shape, iter(pattern.slots))
-    try:
+    with located(lambda: cs.path):
         value = gadget(cs, *inputs)
-    except RecursionError:
-        raise CircuitError(gadget.name, "it calls itself without end") from None
-    outputs = Slots()
-    shape = outputs.take_apart(cs, value)
+        outputs = Slots()
+        shape = outputs.take_apart(cs, value)
     return Recording(cs.template(), shape, tuple(outputs.slots), cs.given_offsets())

@@ -141,9 +141,11 @@ class Schema:
                 _fail(
                     source, printable(f"input {name}"), f"one of {', '.join(sorted(names)) or 'none'}", "another name"
                 )
-        for field in self.fields:
-            if field.name not in values:
-                _fail(source, f"input {field.name}", "a value", "none")
+        missing = [field.name for field in self.fields if field.name not in values]
+        if missing:
+            several = len(missing) > 1
+            where = f"input{'s' * several} {', '.join(missing)}"
+            _fail(source, where, "a value for each" if several else "a value", "none")
         parts = [field.encode(self.curve, values[field.name], source) for field in self.fields]
         limbs = np.concatenate([np.zeros((0, self.curve.fr_limbs), dtype=np.uint64), *parts])
         return FrVector(self.curve, limbs, Form.CANONICAL)

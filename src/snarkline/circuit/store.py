@@ -95,6 +95,7 @@ def encode(recording: Recording) -> bytes:
         "n_aux": template.n_aux,
         "paths": template.paths,
         "names": template.names,
+        "broken": template.broken,
         "native": None if native is None else native.name,
         "shape": _plain(recording.shape),
         "slots": recording.outputs,
@@ -158,6 +159,7 @@ def _template(curve: Curve, header: dict[str, Any], arrays: dict[str, Any]) -> T
         native=native,
         paths=tuple((row, name) for row, name in header["paths"]),
         names=tuple(header["names"]),
+        broken=tuple((row, text) for row, text in header["broken"]),
     )
 
 

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from snarkline.circuit import logic
 from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder, Gadget, Returned
 from snarkline.circuit.library import Library
 from snarkline.circuit.merging import Instances, merged
-from snarkline.circuit.recorder import ONE, Renaming
+from snarkline.circuit.recorder import ONE, Combination, Renaming
 from snarkline.circuit.recording import Match, Pattern, Recording, match
 from snarkline.circuit.slots import Shape, Slot, Slots, put_together
 from snarkline.circuit.values import Bit, Num, Operand, combination
+from snarkline.circuit.where import Lines
 from snarkline.circuit.wiring import Ints, Wiring, after, beside, segments
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import FrVector
@@ -61,6 +63,8 @@ class ConstraintSystem(Builder):
         self._all_given: list[Given] = []
         self._public_bits = bytearray(1)
         self._n_outputs = self._n_rows = 0
+        self.lines: Lines | None = None
+        """Where to note which lines of the circuit's source rows come from."""
 
     # --- public wires ---------------------------------------------------------------------------
 
@@ -76,7 +80,7 @@ class ConstraintSystem(Builder):
     def public_bit(self) -> Bit:
         """A public bit, given with the inputs, and the constraint that it is one."""
         column = self.new_public(1, bits=True)
-        self.row({ONE: 1, column: -1}, {column: 1}, {})
+        logic.constrain_bit(self, column)
         return Bit(self, 2 * column)
 
     def new_given(self, n: int = 1, *, bit: bool = False) -> int:
@@ -90,6 +94,11 @@ class ConstraintSystem(Builder):
         self._public_bits.extend(bytes([bits]) * n)
         self._add_given(Given(first, n, bits))
         return first
+
+    def row(self, a: Combination, b: Combination, c: Combination, broken: str = "") -> int:
+        if self.lines is not None:
+            self.lines.mark(self._n_rows + len(self._a))
+        return super().row(a, b, c, broken)
 
     def inputize(self, value: Operand) -> Num:
         """A public wire that takes the value of a private number: wire * 1 = value."""
@@ -221,10 +230,11 @@ class ConstraintSystem(Builder):
 
     def _recording(self, gadget: Gadget[Any], pattern: Pattern) -> Recording:
         """The recording of a gadget. Errors name the place of the call too."""
+        checked = self.checked(gadget)
         try:
-            return self.library.get(self.checked(gadget), pattern)
+            return self.library.get(checked, pattern)
         except CircuitError as error:
-            raise CircuitError(self._place(error.gadget), error.detail) from None
+            raise CircuitError(self._place(error.gadget), error.detail, error.line) from error.__cause__
 
     def _stretch(self, gadget: Gadget[Any], shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
         """Instances of one pattern: shape and slots of their outputs."""
@@ -248,6 +258,8 @@ class ConstraintSystem(Builder):
 
     def _add_instances(self, run: Instances, given: Ints) -> None:
         template = self._templates[run.template]
+        if self.lines is not None and template.n_rows:
+            self.lines.mark(self._n_rows)
         self._count_rows(run.count * template.n_rows, template.name)
         for i in range(1 if run.joins else run.count):
             one = run if run.joins else run.part(i, i + 1, template.n_aux)
@@ -357,4 +369,4 @@ def _content(template: Template) -> tuple[object, ...]:
     arrays = [template.bits, template.program.code]
     for matrix in (template.a, template.b, template.c, template.program.combinations):
         arrays += [matrix.row_start, matrix.column, matrix.value, matrix.coefficients.limbs]
-    return (template.n_ports, template.paths, template.names, *(array.tobytes() for array in arrays))
+    return (template.n_ports, template.paths, template.names, template.broken, *(array.tobytes() for array in arrays))

@@ -23,27 +23,50 @@ class Wired:
     def __init__(self, cs: Recorder) -> None:
         self.cs = cs
 
-    def _no_value(self) -> NoReturn:
+    def _no_value(self, what: str, gadget: str) -> NoReturn:
         raise self.cs.error(
-            "it depends on the value of one of its wires (a condition, a comparison by == or a conversion to int), "
-            "which is not there when a circuit is recorded: use select, is_equal or another gadget"
+            f"{what} depends on the value of a wire, which is not there when a circuit is recorded: use {gadget}"
         )
 
     def __bool__(self) -> NoReturn:
-        self._no_value()
+        self._no_value("a condition", "select(cs, bit, a, b), or &, | and ~ of bits")
 
     def __int__(self) -> NoReturn:
-        self._no_value()
+        self._no_value("a conversion to int", "the number itself, or num2bits(cs, x, n) for its bits")
 
-    def __index__(self) -> NoReturn:
-        self._no_value()
+    __index__ = __float__ = __int__
 
     def __eq__(self, other: object) -> NoReturn:
-        self._no_value()
+        self._no_value("a comparison by == or !=", "is_equal(cs, a, b), or cs.equal(a, b) to require it")
 
     __hash__ = object.__hash__
 
-    def _of_same_system(self, other: Wired) -> None:
+    def _less(self, other: object) -> NoReturn:
+        self._no_value("a comparison by < or >", "less_than(cs, a, b, n) of numbers below 2^n")
+
+    def _less_equal(self, other: object) -> NoReturn:
+        self._no_value("a comparison by <= or >=", "less_equal(cs, a, b, n) of numbers below 2^n")
+
+    __lt__ = __gt__ = _less
+    __le__ = __ge__ = _less_equal
+
+    def __truediv__(self, other: object) -> NoReturn:
+        self._no_value("a quotient", "divide(cs, a, b), which divides in the scalar field")
+
+    def __floordiv__(self, other: object) -> NoReturn:
+        self._no_value("a quotient in whole numbers", "the upper bits of num2bits(cs, x, n) to divide by a power of 2")
+
+    def __mod__(self, other: object) -> NoReturn:
+        self._no_value("a remainder", "the lowest bits of num2bits(cs, x, n) for one by a power of 2")
+
+    def __pow__(self, other: object) -> NoReturn:
+        self._no_value("a power", "products, as x * x")
+
+    __rtruediv__, __rfloordiv__, __rmod__, __rpow__ = __truediv__, __floordiv__, __mod__, __pow__
+
+    def _of_same_system(self, other: object) -> None:
+        if not isinstance(other, Wired):
+            raise self.cs.error(f"bits of the circuit are expected; found {_kind(other)}")
         if other.cs is not self.cs:
             raise self.cs.error("a wire of another constraint system, or of another gadget, is used here")
 

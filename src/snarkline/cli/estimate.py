@@ -9,6 +9,17 @@ from snarkline.cli.options import Argument
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 from snarkline.threads import usable_threads
 
+MARGIN_BYTES = 2 << 20
+"""By which the resident memory of processes differs that do the same."""
+
+
+def import_prover() -> None:
+    """Imports what `snarkline prove` does, so that this process is as large, whatever file it reads."""
+    from snarkline import Prover, load_proving_key, load_witness
+    from snarkline.formats.circom import proof_to_json, public_to_json
+
+    del Prover, load_proving_key, load_witness, proof_to_json, public_to_json
+
 
 def estimate(
     file: Annotated[Path, Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs|KEY.zkey")],
@@ -26,9 +37,10 @@ def estimate(
     from snarkline.memory import Arena
 
     report = Report(as_json=as_json, quiet=quiet)
+    import_prover()
+    process_bytes = resident_bytes() + MARGIN_BYTES
     shape = read_shape(file)
     n_threads = threads if threads is not None else usable_threads()
-    process_bytes = resident_bytes()
     with Arena() as arena, report.working("measuring"):
         backend = CpuBackend(n_threads, arena)
         rates = measure(backend, shape.curve)

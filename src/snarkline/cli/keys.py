@@ -73,5 +73,5 @@ def export(
         files[solidity] = verifier_to_solidity(verifying_key)
     write_text(files)
     for path in files:
-        report.line(f"written {path}")
+        report.line(f"{'verifying key' if path == vk else 'Solidity verifier'} written to {path}")
     report.result({"written": [str(path) for path in files]})

@@ -37,7 +37,7 @@ def profile(
         write_text({html: to_html(root)})
     report.show(_tree(root, depth))
     if html is not None:
-        report.line(f"written {html}")
+        report.line(f"profile written to {html}")
     report.result(root.to_dict())
 
 
@@ -55,7 +55,7 @@ def _profile(circuit: Path, sym: Path | None, curve: str | None, sizes: str | No
 
 def _paths(r1cs: R1CS, names: dict[int, str]) -> Iterator[tuple[str, int]]:
     """For each constraint the component that all its wires lie in, or below, and how many entries it has."""
-    components = {wire: tuple(name.split(".")[:-1]) for wire, name in names.items()}
+    components = {wire: tuple(name.removeprefix("main.").split(".")[:-1]) for wire, name in names.items()}
     matrices = [matrix for matrix in (r1cs.matrices.a, r1cs.matrices.b, r1cs.matrices.c) if matrix is not None]
     starts = [matrix.row_start.tolist() for matrix in matrices]
     for k in range(r1cs.n_constraints):
@@ -85,7 +85,8 @@ def _tree(root: Profile, depth: int) -> Tree:
     total = max(1, root.constraints)
 
     def label(node: Profile) -> str:
-        instances = f"  [dim]{node.instances:,} instances[/dim]" if node.instances else ""
+        of = "instance" if node.instances == 1 else "instances"
+        instances = f"  [dim]{node.instances:,} {of}[/dim]" if node.instances else ""
         return f"{node.constraints:>12,}  {100 * node.constraints / total:6.2f} %  {escape(node.name)}{instances}"
 
     def grow(branch: Tree, node: Profile, level: int) -> None:

@@ -132,6 +132,8 @@ def prove(
             stage_text(outputs, {trace: timeline.rendered(trace)})
     note = "" if prover.note == USUAL else f", {prover.note}"
     report.line(f"proof written to {named(output)}, public inputs to {named(public)} ({seconds:.2f} s{note})")
+    if trace is not None:
+        report.line(f"timeline written to {named(trace)}")
     report.result(
         {
             "proof": str(output),
@@ -158,7 +160,7 @@ def _memory_cap(key: Path, max_memory: str | None, threads: int | None) -> int |
     if key.suffix != ".params":  # a circom key tells its sizes before it is loaded
         shape = read_shape(key)
         sizes = Sizes(shape.curve, shape.n_wires, shape.domain_size, threads or usable_threads())
-        require(resident_bytes() + sizes.least_whole_bytes(shape.n_entries), cap)
+        require(resident_bytes() + sizes.least_whole_bytes(shape.n_entries), cap, option="--max-memory", key=str(key))
     return cap
 
 

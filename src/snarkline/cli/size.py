@@ -18,5 +18,5 @@ def parse_size(text: str, option: str) -> int:
 
 
 def shown(n_bytes: int) -> str:
-    """Bytes for people."""
-    return f"{n_bytes / (1 << 20):,.0f} MiB"
+    """Bytes for people, rounded up: what is shown suffices."""
+    return f"{-(-n_bytes // UNITS['M']):,} MiB"

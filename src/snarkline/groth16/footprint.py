@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snarkline.curves.curve import Curve, Group
-from snarkline.errors import BudgetError
+from snarkline.errors import BudgetError, printable
 
 WORD = 8
 SCALAR_BYTES = 32 + 2 * 4
@@ -100,22 +100,23 @@ class Sizes:
         """The same with the smallest cap."""
         return max(self.load_bytes(n_entries), self.held_bytes(n_entries) + self.least_bytes())
 
-    def slice_within(self, cap_bytes: int, held_bytes: int) -> int:
+    def slice_within(self, cap_bytes: int, held_bytes: int, key: str | None = None) -> int:
         """The most points that sums may take at a time, for a process that holds `held_bytes` to stay within a cap.
 
-        Raises BudgetError, which says what is needed, if no number is small enough.
+        Raises BudgetError, which says what is needed with this `key`, if no number is small enough.
         """
-        require(held_bytes + self.least_bytes(), cap_bytes)
+        require(held_bytes + self.least_bytes(), cap_bytes, key=key)
         n = LEAST_SLICE
         while n < POINTS_AT_ONCE and held_bytes + self.commit_bytes(2 * n) + SLACK_BYTES <= cap_bytes:
             n *= 2
         return n
 
 
-def require(needed_bytes: int, cap_bytes: int) -> None:
-    """Raises BudgetError for a proof that does not fit its cap."""
+def require(needed_bytes: int, cap_bytes: int, *, option: str = "max_memory", key: str | None = None) -> None:
+    """Raises BudgetError, naming what set the cap and the key, for a proof that does not fit it."""
     if needed_bytes > cap_bytes:
-        raise BudgetError(needed_bytes, cap_bytes, "a proof with this key holds as much at least")
+        cause = f"{option} is below what a proof with {key or 'this key'} holds at least"
+        raise BudgetError(needed_bytes, cap_bytes, printable(cause))
 
 
 def resident_bytes() -> int:

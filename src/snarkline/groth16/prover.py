@@ -166,7 +166,7 @@ class Prover:
             return POINTS_AT_ONCE if backend.name == "cpu" else None
         self.arena.trim()
         sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
-        return sizes.slice_within(self.max_memory, resident_bytes())
+        return sizes.slice_within(self.max_memory, resident_bytes(), self.key.path)
 
     def _require_innocent(self, assigned: Assignment) -> None:
         """Raises where a proof that does not verify is the fault of the key's file, the witness or the circuit."""

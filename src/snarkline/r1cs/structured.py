@@ -22,6 +22,7 @@ from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
 from snarkline.r1cs.template import Template
 
 Wires = npt.NDArray[np.int64]
+BLOCK_ENTRIES = 1 << 20
 Block = tuple[SparseMatrix, SparseMatrix, SparseMatrix]
 
 
@@ -121,6 +122,20 @@ class StructuredR1CS:
         instance, local = divmod(row - run.first_row, self.template_of(run).n_rows)
         path = "/".join(part for part in (run.path, self.template_of(run).path(local)) if part)
         return Place(number, instance, local, path)
+
+    def reads(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
+        """For each wire in [start, stop) whether a constraint reads it."""
+        found = np.zeros(stop - start, np.bool_)
+        columns = [np.unique(np.concatenate([t.a.column, t.b.column, t.c.column])) for t in self.templates]
+        for run in self.runs:
+            template, used = self.template_of(run), columns[run.template]
+            if template.n_rows == 0:
+                continue
+            step = max(1, BLOCK_ENTRIES // max(1, len(used)))
+            for first in range(0, run.count, step):
+                wires = _wires(run, template, used, first, min(first + step, run.count))
+                found[wires[(wires >= start) & (wires < stop)] - start] = True
+        return found
 
     def wire_path(self, wire: int) -> str:
         """What a wire is called: its gadget path and name, or its number within the template."""

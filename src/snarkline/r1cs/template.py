@@ -44,7 +44,8 @@ class Template:
     """A recorded gadget: rows of A, B and C over its columns, and the program that computes its aux columns.
 
     `bits` says of every column whether it is known to be 0 or 1. `paths` are pairs (first row, gadget path inside the
-    template), ascending; `names` are the names of the aux columns, where they are known.
+    template), ascending; `names` are the names of the aux columns, where they are known. `broken` are pairs (row, what
+    a witness that violates it gets wrong), ascending, for some rows.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Template:
     native: Native | None = None
     paths: tuple[tuple[int, str], ...] = ()
     names: tuple[str, ...] = ()
+    broken: tuple[tuple[int, str], ...] = ()
 
     @property
     def n_rows(self) -> int:

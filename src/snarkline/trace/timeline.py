@@ -11,7 +11,7 @@ from typing import Any
 
 from snarkline.errors import FormatError, InputError
 from snarkline.native import core
-from snarkline.text import check_depth
+from snarkline.text import check_depth, json_fault
 
 from .device import resolve_device_spans
 from .model import KINDS, CounterSample, Moment, Release, Span, WaitSample, check_tree, numbers, texts
@@ -224,7 +224,7 @@ class Timeline:
             check_depth(text, MAX_DEPTH)
             data = json.loads(text)
         except (ValueError, RecursionError) as error:  # bytes that are no text, no JSON, endless numbers, deep nesting
-            raise FormatError(path, "text", "JSON", str(error)) from error
+            raise FormatError(path, "text", "JSON", json_fault(error)) from error
         return cls.from_json(data, path)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snarkline.circuit.builder import Builder
-from snarkline.circuit.gadgets.pack import num2bits
+from snarkline.circuit.gadgets.pack import to_bits
 from snarkline.circuit.recorder import FALSE, ONE, TRUE
 from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bit, Num, Operand, combination
@@ -35,7 +35,7 @@ def enforce_nonzero(cs: Builder, number: Num) -> Num:
     cs.require_own(number)
     inverse = cs.new()
     cs.emit(Op.INVERSE, inverse, cs.sum(number.terms))
-    cs.row(number.terms, {inverse: 1}, {ONE: 1})
+    cs.row(number.terms, {inverse: 1}, {ONE: 1}, "a value that must not be 0 is 0")
     return Num(cs, {inverse: 1})
 
 
@@ -52,7 +52,7 @@ def less_than(cs: Builder, a: Num, b: Num, n: int) -> Bit:
     """
     if not 0 < n <= cs.r.bit_length() - 2:
         raise cs.error(f"numbers of 1 to {cs.r.bit_length() - 2} bits can be compared; {n} are asked for")
-    return ~num2bits(cs, a - b + (1 << n), n + 1)[n]
+    return ~to_bits(cs, a - b + (1 << n), n + 1, f"a value that is compared is not below 2^{n}")[n]
 
 
 def less_equal(cs: Builder, a: Num, b: Num, n: int) -> Bit:

@@ -20,6 +20,11 @@ def num2bits(cs: Builder, number: Num, n: int) -> Bits:
     With as many bits as the modulus has, the bits are those of the value in [0, r): of the two ways in which small
     values could be written, the one above r - 1 is excluded. Raises CircuitError for more bits.
     """
+    return to_bits(cs, number, n, f"the value is not below 2^{n}")
+
+
+def to_bits(cs: Builder, number: Num, n: int, broken: str) -> Bits:
+    """`num2bits`, where `broken` says what a larger number means."""
     if not 0 < n <= cs.r.bit_length():
         raise cs.error(f"a number of {cs.curve.name} has 1 to {cs.r.bit_length()} bits; {n} are asked for")
     constant = number.constant
@@ -34,7 +39,7 @@ def num2bits(cs: Builder, number: Num, n: int) -> Bits:
         columns.append(cs.new(bit=True))
         logic.constrain_bit(cs, columns[-1])
     cs.emit(Op.BITS, n, cs.sum(number.terms), *columns)
-    cs.row(logic.binary(2 * column for column in columns), {ONE: 1}, number.terms)
+    cs.row(logic.binary(2 * column for column in columns), {ONE: 1}, number.terms, broken)
     return Bits(cs, [2 * column for column in columns])
 
 

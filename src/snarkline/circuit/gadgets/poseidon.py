@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from snarkline.circuit.batch import Batch
 from snarkline.circuit.builder import Builder
 from snarkline.circuit.gadgets.poseidon_parameters import PoseidonParameters, parameters_for
 from snarkline.circuit.recorder import ONE
@@ -18,6 +19,8 @@ def poseidon(cs: Builder, inputs: Sequence[Num]) -> Num:
 
     Over BN254 it takes 1 to 16 inputs, and two cost 241 constraints. Raises CircuitError for another number of them.
     """
+    if not isinstance(inputs, Sequence | Batch):
+        raise cs.error(f"poseidon takes a list of numbers, as in poseidon(cs, [x]); found a {type(inputs).__name__}")
     try:
         parameters = parameters_for(cs.curve, len(inputs))
     except KeyError:

@@ -17,7 +17,7 @@ from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arit
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
 from snarkline.filecoin.registry import SectorSize, TreeShape
 from snarkline.formats.binary import read_at_most
-from snarkline.text import check_depth
+from snarkline.text import check_depth, json_fault
 
 MAX_BYTES = 1 << 30
 """A 32 GiB sector's file has 50 MB."""
@@ -222,7 +222,7 @@ def _decode(path: str | None, data: bytes) -> Any:
         check_depth(text, MAX_DEPTH)
         return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "document", "JSON", printable(str(error))) from None
+        raise FormatError(path, "document", "JSON", json_fault(error)) from None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
 from snarkline.formats.binary import read_at_most
 from snarkline.formats.points import check_point, point_from_coordinates
-from snarkline.text import check_depth
+from snarkline.text import check_depth, json_fault
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}
 WRITTEN_NAMES = {"bn254": "bn128", "bls12_381": "bls12381"}
@@ -153,9 +153,7 @@ def parse(
             parse_constant=fraction or _refuse,
         )
     except (ValueError, RecursionError) as error:
-        raise FormatError(
-            path, "JSON", "a well-formed document", _shorten(str(error)) or "bytes that are none"
-        ) from None
+        raise FormatError(path, "document", "JSON", json_fault(error)) from None
     return Node(path, "$", value)
 
 

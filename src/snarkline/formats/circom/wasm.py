@@ -18,7 +18,10 @@ wasmtime (the extra `wasm`) runs it, in an instance of its own for every witness
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -30,6 +33,7 @@ from snarkline.formats import _native
 from snarkline.formats.binary import map_file
 from snarkline.formats.circom.inputs import Inputs, read_inputs, value_modulo
 from snarkline.formats.circom.strict_json import Node
+from snarkline.formats.circom.sym import load_symbols
 from snarkline.formats.circom.wtns import load_witness
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import span
@@ -45,6 +49,7 @@ EXPORTS = (
     "getFieldNumLen32", "getRawPrime", "init", "getInputSize", "getInputSignalSize", "writeSharedRWMemory",
     "setInputSignal", "getWitnessSize", "getWitness", "readSharedRWMemory", "getMessageChar",
 )  # fmt: skip
+INDICES = re.compile(r"(?:\[[0-9]+\])+$", re.ASCII)
 FAULTS = {
     1: "a signal was not found",
     2: "too many signals were set",
@@ -199,9 +204,29 @@ class _Run:
         given = sum(map(len, signals.values()))
         if given < total:
             path = next((nodes[0].path for nodes in signals.values() if nodes), None)
+            missing = self._missing(signals)
+            if missing:
+                several = len(missing) > 1
+                where = f"signal{'s' * several} {', '.join(missing)}"
+                raise FormatError(path, where, "values for each" if several else "values", "none")
             names = ", ".join(signals) or "no signal"
             raise FormatError(path, "input signals", f"{total} values in all", f"{given}, in {names}")
         return signals
+
+    def _missing(self, signals: Container[str]) -> list[str]:
+        """The names of input signals other than these.
+
+        A module has hashes of names only: the names come from the .sym that circom writes beside the module's folder.
+        Without it there are none.
+        """
+        wasm = Path(self._path)
+        names: dict[str, None] = {}
+        for folder in (wasm.parent, wasm.absolute().parent.parent):
+            with suppress(OSError, FormatError):
+                symbols = load_symbols(folder / f"{wasm.stem}.sym").values()
+                names = dict.fromkeys(INDICES.sub("", name.removeprefix("main.")) for name in symbols)
+                break
+        return [n for n in names if n not in signals and self._call("getInputSignalSize", *_name_hash(n)) > 0]
 
     def set_inputs(self, values: dict[str, Limbs]) -> None:
         """Sets every signal; with the last value the circuit runs."""
