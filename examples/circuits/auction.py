@@ -8,8 +8,7 @@ snarkline verify vk.json public.json proof.json
 from __future__ import annotations
 
 from snarkline.circuit import Bit, Builder, Num, Private, Public, Size, UInt64, circuit, gadget
-from snarkline.circuit.gadgets.compare import less_equal
-from snarkline.circuit.gadgets.poseidon import poseidon
+from snarkline.circuit.gadgets import less_equal, poseidon
 
 N_COINS = Size("n_coins")
 

@@ -143,7 +143,9 @@ def test_profiles(circuit_of: Any, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert snarkline(monkeypatch, "profile", "c.r1cs", "--sym", "c.sym", "--json") == 0
     flat = json.loads(capsys.readouterr().out)
     assert (flat["constraints"], flat["entries"]) == (tree["constraints"], tree["entries"])
-    assert "sha256_compress" in json.dumps(flat)
+    assert "sha256_compress" in json.dumps(flat) and "main" not in [child["name"] for child in flat["children"]]
+    assert snarkline(monkeypatch, "profile", "c.r1cs", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["children"] == []
 
 
 def test_a_page_is_safe_whatever_names_say() -> None:
@@ -164,16 +166,49 @@ def test_a_folder_is_no_circuit(tmp_path: Path) -> None:
         load_circuit(tmp_path / "empty.py:main")
 
 
+def docs_blocks() -> list[str]:
+    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
 def test_the_docs_show_the_example() -> None:
     """Every line of Python that docs/circuits.md builds the example from is in the example, in the same order."""
-    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     example = (EXAMPLES / "auction.py").read_text()
-    shown = [block for block in blocks if "compile(" not in block]
+    shown = [block for block in docs_blocks() if "compile(" not in block]
     assert len(shown) == 6
-    for block in shown:
-        for part in filter(None, block.strip("\n").split("\n\n")):
-            assert part.strip("\n") in example, part
+    at = 0
+    for part in [part.strip("\n") for block in shown for part in block.split("\n\n") if part.strip("\n")]:
+        assert part in example[at:], part
+        at = example.index(part, at) + len(part)
+
+
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+def test_the_docs_run_as_they_are_pasted(
+    circuit_of: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    *steps, use = docs_blocks()
+    Path("auction.py").write_text("\n".join(steps))
+    (tmp_path / "auction.json").write_text((EXAMPLES / "auction.json").read_text())
+    subprocess.run([sys.executable, "-c", use], check=True, timeout=60)
+    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
+    step = text[text.index("**7. ") : text.index("**8. ")]
+    commands = re.findall(r"^    snarkline (.*)$", step, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["setup", "prove", "verify"]
+    for command in commands:
+        assert snarkline(monkeypatch, *command.split()) == 0
+    assert "proof.json: valid" in capsys.readouterr().out
+
+
+def test_the_docs_show_what_check_says(
+    circuit_of: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("auction.py").write_text((EXAMPLES / "auction.py").read_text())
+    Path("low.json").write_text((EXAMPLES / "auction.json").read_text().replace("112", "113"))
+    assert snarkline(monkeypatch, "check", "auction.py:sealed_bid", "low.json") == 2
+    text = (EXAMPLES.parent.parent / "docs" / "circuits.md").read_text()
+    assert f"    {capsys.readouterr().err}" in text
+    assert snarkline(monkeypatch, "profile", "auction.py:sealed_bid") == 0
+    assert "poseidon  1 instance\n" in capsys.readouterr().out
 
 
 def test_the_docs_names_exist() -> None:

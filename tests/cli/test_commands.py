@@ -19,6 +19,21 @@ def test_prove_and_verify(run: Run, circuit: Path, tmp_path: Path) -> None:
     assert (verified.code, verified.out) == (0, "proof.json: valid\n")
 
 
+def test_prove_says_where_the_timeline_is(run: Run, circuit: Path) -> None:
+    outcome = run("prove", circuit / "circuit.zkey", circuit / "circuit.wtns", "--trace", "t.html")
+    assert outcome.code == 0 and outcome.out.splitlines()[-1] == "timeline written to t.html"
+
+
+def test_what_is_no_json_is_told_in_a_sentence(run: Run, circuit: Path, tmp_path: Path) -> None:
+    (tmp_path / "proof.json").write_text("proof")
+    (tmp_path / "empty.json").write_text("")
+    vk, public = circuit / "verification_key.json", circuit / "public.json"
+    outcome = run("verify", vk, public, "proof.json")
+    expected = "proof.json: document: expected JSON, found other text at line 1, column 1 (expecting value)"
+    assert (outcome.code, outcome.err) == (2, f"error: {expected}\n")
+    assert "empty.json: document: expected JSON, found no text" in run("verify", vk, public, "empty.json").err
+
+
 def test_prove_with_the_circuit_and_json(run: Run, circuit: Path) -> None:
     outcome = run(
         "prove", circuit / "circuit.zkey", circuit / "circuit.wtns", "--r1cs", circuit / "circuit.r1cs",

@@ -179,6 +179,8 @@ def prove(
     report.line(
         f"{len(proofs)} bytes written to {output} (parameters {loaded - started:.2f} s, proof {proved - loaded:.2f} s)"
     )
+    if trace is not None:
+        report.line(f"timeline written to {trace}")
     report.result(
         {
             "proof": str(output),
