@@ -351,3 +351,18 @@ def test_a_batch_is_a_sequence() -> None:
     assert batch[-1].terms == batch[3].terms and batch[::-1][0].terms == batch[3].terms
     with pytest.raises(IndexError, match="value 4 of a batch of 4"):
         batch[4]
+
+
+def test_a_gadget_that_constrains_the_circuit_around_it_is_refused() -> None:
+    """Its template is recorded once, so the constraint would be missing for all other instances."""
+    cs = ConstraintSystem(BN254)
+    numbers = [cs.alloc() for _ in range(4)]
+
+    @gadget
+    def reaches_out(inner: Builder, x: Num) -> Num:
+        cs.enforce(numbers[0], 1, 5)
+        return x * x
+
+    with pytest.raises(CircuitError, match="constrains the circuit around it"):
+        cs.map(reaches_out, cs.batch(numbers))
+    cs.enforce(numbers[0], 1, 5)

@@ -151,6 +151,8 @@ class Circuit:
         except CircuitError as error:
             path = "/".join(filter(None, (self.name, error.gadget)))
             raise CircuitError(path, error.detail, error.line) from error.__cause__
+        except SystemExit:
+            raise CircuitError(self.name, "it ends the program (sys.exit) while it is recorded") from None
         compiled = CompiledCircuit(self.name, cs.finish(), Schema(curve, tuple(fields)), outputs, cs.lines)
         _warn_of_unused(compiled)
         return compiled

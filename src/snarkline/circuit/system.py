@@ -63,6 +63,7 @@ class ConstraintSystem(Builder):
         self._all_given: list[Given] = []
         self._public_bits = bytearray(1)
         self._n_outputs = self._n_rows = 0
+        self._recorded = ""  # the gadget that is being recorded, on a recorder of its own
         self.lines: Lines | None = None
         """Where to note which lines of the circuit's source rows come from."""
 
@@ -96,6 +97,10 @@ class ConstraintSystem(Builder):
         return first
 
     def row(self, a: Combination, b: Combination, c: Combination, broken: str = "") -> int:
+        """See `Recorder.row`. A gadget that reaches for the circuit around it is refused: its template is recorded once
+        and instanced many times, so the constraint would be missing in the others."""
+        if self._recorded:
+            raise CircuitError(self._recorded, "it constrains the circuit around it: use the cs that it is given")
         if self.lines is not None:
             self.lines.mark(self._n_rows + len(self._a))
         return super().row(a, b, c, broken)
@@ -231,10 +236,13 @@ class ConstraintSystem(Builder):
     def _recording(self, gadget: Gadget[Any], pattern: Pattern) -> Recording:
         """The recording of a gadget. Errors name the place of the call too."""
         checked = self.checked(gadget)
+        self._recorded, before = checked.name, self._recorded
         try:
             return self.library.get(checked, pattern)
         except CircuitError as error:
             raise CircuitError(self._place(error.gadget), error.detail, error.line) from error.__cause__
+        finally:
+            self._recorded = before
 
     def _stretch(self, gadget: Gadget[Any], shape: Shape, wiring: Wiring) -> tuple[Shape, Wiring]:
         """Instances of one pattern: shape and slots of their outputs."""

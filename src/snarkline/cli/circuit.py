@@ -102,7 +102,10 @@ def load_circuit(path: Path) -> Circuit:
     sys.modules[spec.name] = module
     sys.path.insert(0, os.fspath(file.parent.resolve()))
     with _errors_of(file, name):
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except SystemExit:
+            raise FormatError(file, "circuit", "a module that defines circuits", "one that ends the program") from None
     circuits = {key: value for key, value in vars(module).items() if isinstance(value, Circuit)}
     if name not in circuits:
         expected = f"a function {name} with @circuit"
