@@ -76,7 +76,10 @@ def test_signals_in_the_middle_end_the_process(files: Path, number: signal.Signa
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.2)
     process.send_signal(number)
-    process.communicate(timeout=END_S)
+    try:
+        process.communicate(timeout=END_S)
+    finally:
+        process.kill()  # it proves for ever
     assert process.returncode == -number
 
 
