@@ -37,7 +37,8 @@ def setup(
         if vk is not None:
             save_verifying_key(key.verifying_key, vk)
     seconds = time.perf_counter() - started
-    report.line(f"development key written to {output} ({seconds:.2f} s)")
+    beside = "" if vk is None else f", verifying key to {vk}"
+    report.line(f"development key written to {output}{beside} ({seconds:.2f} s)")
     report.result(
         {
             "key": str(output),
