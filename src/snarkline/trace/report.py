@@ -186,6 +186,8 @@ def _with_note(figures: str, note: str, mark: str, columns: int) -> list[str]:
     room = max(NARROWEST, columns - len(figures))
     whole = f"{note.replace(' %', NO_BREAK + '%')}   {mark.replace(' ', NO_BREAK)}"
     parts = textwrap.wrap(whole, room, break_on_hyphens=False)
+    if not parts:
+        return [figures.rstrip()]
     first, *rest = [part.replace(NO_BREAK, " ") for part in parts]
     return [figures + first, *(" " * len(figures) + part for part in rest)]
 
