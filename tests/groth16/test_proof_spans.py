@@ -48,7 +48,7 @@ def test_leaf_spans_own_the_proof_of_a_circom_circuit(tmp_path: Path) -> None:
             shares.append(_owned_shares(timeline))
     # The best of five: another process may take the processor between two spans.
     assert max(named for named, _ in shares) >= 0.99
-    assert max(leaves for _, leaves in shares) >= 0.97
+    assert max(leaves for _, leaves in shares) >= 0.95
 
 
 def _owned_shares(timeline: Timeline) -> tuple[float, float]:
