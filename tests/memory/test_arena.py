@@ -130,7 +130,7 @@ def test_idle_buffers_go_back() -> None:
     with Arena(idle_s=0.05) as arena:
         a, b = arena.empty(MIB), arena.empty(2 * MIB)
         del a, b
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60  # one thread releases for all arenas, whatever others have left to it
         while arena.stats().pooled_blocks or arena.stats().pending_blocks:
             assert time.monotonic() < deadline
             time.sleep(0.01)
