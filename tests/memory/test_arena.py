@@ -130,11 +130,21 @@ def test_idle_buffers_go_back() -> None:
     with Arena(idle_s=0.05) as arena:
         a, b = arena.empty(MIB), arena.empty(2 * MIB)
         del a, b
-        deadline = time.monotonic() + 60  # one thread releases for all arenas, whatever others have left to it
+        deadline = time.monotonic() + 10
         while arena.stats().pooled_blocks or arena.stats().pending_blocks:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert arena.stats().released_bytes == 24 * MIB
+
+
+def test_idle_buffers_go_back_while_another_arena_keeps_its_own() -> None:
+    """The release thread sleeps until the other arena's buffer is due, and must wake for the one that is due before."""
+    with Arena(idle_s=60) as patient:
+        kept = patient.empty(MIB)
+        del kept
+        time.sleep(0.05)  # the thread goes to sleep
+        test_idle_buffers_go_back()
+        assert patient.stats().pooled_blocks == 1
 
 
 def test_trim_keeps_what_it_is_told(arena: Arena) -> None:

@@ -10,7 +10,7 @@
 #include "../host/decode.h"
 #include "array.h"
 #include "bind.h"
-#include "gil.h"
+#include "interruptible.h"
 
 namespace nb = nanobind;
 
@@ -48,21 +48,6 @@ nb::object to_array(std::vector<Element>&& values) {
   return nb::cast(nb::ndarray<nb::numpy, uint64_t, nb::ndim<2>>(data, {n, 4}, owner));
 }
 
-// Calls work(exec) without the GIL; Ctrl-C ends it with KeyboardInterrupt.
-template <class Work>
-auto without_gil(unsigned threads, const Work& work) {
-  const Exec exec{threads, [] {
-                    const WithGil gil;
-                    return PyErr_CheckSignals() != 0;
-                  }};
-  try {
-    const WithoutGil no_gil;
-    return work(exec);
-  } catch (const Interrupted&) {
-    throw nb::python_error();
-  }
-}
-
 usize n_records(const Array<u8>& records) {
   if (records.length() % coefficient_bytes != 0) {
     refuse("records", "a multiple of " + std::to_string(coefficient_bytes) + " bytes",
@@ -74,7 +59,7 @@ usize n_records(const Array<u8>& records) {
 nb::tuple scan_coefficients_(unsigned threads, nb::handle data, u64 max_rows, u64 n_columns) {
   const Array<u8> records(data, "records", {any_length}, false);
   const usize n = n_records(records);
-  const CoefficientScan s = without_gil(
+  const CoefficientScan s = interruptible(
       threads, [&](const Exec& exec) { return scan_coefficients(records.data(), n, max_rows, n_columns, exec); });
   return nb::make_tuple(s.entries[0], s.entries[1], s.rows, s.sorted, name_of(s.fault), s.index, s.found);
 }
@@ -85,7 +70,7 @@ nb::object gather_coefficients_(unsigned threads, nb::handle data, bool sorted, 
   const usize n = n_records(records);
   const Csr first(a), second(b);
   const CsrOut out[2] = {first.out(), second.out()};
-  return to_array(without_gil(
+  return to_array(interruptible(
       threads, [&](const Exec& exec) { return gather_coefficients(records.data(), n, sorted, n_columns, out, exec); }));
 }
 
@@ -100,7 +85,7 @@ nb::tuple scan_constraints_(nb::handle data, nb::handle a, nb::handle b, nb::han
   const Array<u64> second(b, "b", {n}, true), third(c, "c", {n}, true);
   if (n == 0) refuse("a", "rows + 1 items", "none");
   u64* const row_start[3] = {first.data(), second.data(), third.data()};
-  return fault_of(without_gil(
+  return fault_of(interruptible(
       1, [&](const Exec&) { return scan_constraints(bytes.data(), bytes.length(), first.length() - 1, row_start); }));
 }
 
@@ -113,7 +98,7 @@ nb::tuple gather_constraints_(unsigned threads, nb::handle data, u64 n_columns, 
     refuse("row_start", "one number of rows", "several");
   }
   ConstraintScan scan;
-  std::vector<Element> values = without_gil(threads, [&](const Exec& exec) {
+  std::vector<Element> values = interruptible(threads, [&](const Exec& exec) {
     return gather_constraints(bytes.data(), bytes.length(), n_columns, out, scan, exec);
   });
   return nb::make_tuple(to_array(std::move(values)), fault_of(scan));

@@ -1,4 +1,5 @@
-// Calls into kernels without the GIL; Ctrl-C ends them with KeyboardInterrupt.
+// Calls into kernels without the GIL. The calling thread takes it back now and then to see whether a signal came; the
+// exception that its handler raised (KeyboardInterrupt for Ctrl-C) then goes up.
 #pragma once
 
 #include "../host/exec.h"

@@ -9,7 +9,7 @@
 #include "../host/isa.h"
 #include "array.h"
 #include "bind.h"
-#include "gil.h"
+#include "interruptible.h"
 
 namespace nb = nanobind;
 
@@ -249,25 +249,14 @@ class Executor {
   }
 
  private:
-  // Calls a kernel without the GIL. The calling thread takes the GIL back now and then to see whether a signal came;
-  // the exception that its handler raised (KeyboardInterrupt for Ctrl-C) then goes up.
+  // Calls a kernel without the GIL, if the instruction set has it.
   template <class Result, class... Params, class... Args>
   Result run(const char* name, Result (*kernel)(Params...), Args... args) const {
     if (kernel == nullptr) {
       throw std::runtime_error("this build has no kernel '" + std::string(name) + "' for the instruction set '" + isa_ +
                                "'");
     }
-    const Exec exec{threads_, [] {
-                      const WithGil gil;
-                      return PyErr_CheckSignals() != 0;
-                    }};
-    try {
-      const WithoutGil no_gil;
-      return kernel(args..., exec);
-    } catch (const Interrupted&) {
-      if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
-      throw nb::python_error();
-    }
+    return interruptible(threads_, [&](const Exec& exec) { return kernel(args..., exec); });
   }
 
   const CurveKernels& kernels(Name curve) const {

@@ -173,7 +173,7 @@ void Arena::to_pool(Block* block) {
   pool_.emplace(block->mapping.bytes, block);
   stats_.pooled_bytes += block->footprint;
   stats_.pooled_blocks++;
-  Releaser::instance().pooled();
+  Releaser::instance().pooled(block->idle_since + options_.idle);
 }
 
 Block* Arena::from_pool(Pool::iterator position) {

@@ -112,11 +112,12 @@ void Releaser::push(Block* block) {
   counter_add(Counter::release_pending, static_cast<std::int64_t>(block->footprint));
   (block->secret ? secrets_ : others_).push_back(block);
   start();
-  if (sleep_ != Sleep::none) work_.notify_one();
+  if (wakes_ != Time::min()) work_.notify_one();
 }
 
-void Releaser::pooled() {
-  if (sleep_ == Sleep::unaware) work_.notify_one();
+// Arenas keep idle blocks for times of their own, so the thread may sleep for one that is due later.
+void Releaser::pooled(Time due) {
+  if (due < wakes_) work_.notify_one();
 }
 
 bool Releaser::settle_secrets(std::chrono::nanoseconds timeout) {
@@ -150,15 +151,15 @@ Block* Releaser::next_block(std::unique_lock<std::mutex>& guard) {
   for (;;) {
     if (Block* block = secrets_.pop()) return block;
     if (Block* block = others_.pop()) return block;
-    const auto due = trim_idle();
+    const Time due = trim_idle();
     if (others_.first) continue;
-    sleep_ = due == Clock::time_point::max() ? Sleep::unaware : Sleep::until_due;
-    if (sleep_ == Sleep::unaware) {
+    wakes_ = due;
+    if (due == Time::max()) {
       work_.wait(guard);
     } else {
       work_.wait_until(guard, due);
     }
-    sleep_ = Sleep::none;
+    wakes_ = Time::min();
     if (!secrets_.first && !others_.first) continue;
     guard.unlock();
     std::this_thread::sleep_for(kGrace);
@@ -167,8 +168,8 @@ Block* Releaser::next_block(std::unique_lock<std::mutex>& guard) {
 }
 
 // Queues what has been idle for too long; when the next block will be.
-Clock::time_point Releaser::trim_idle() {
-  auto next = Clock::time_point::max();
+Releaser::Time Releaser::trim_idle() {
+  Time next = Time::max();
   const auto now = Clock::now();
   for (Arena* arena : arenas_) {
     for (;;) {
@@ -265,7 +266,7 @@ void Releaser::after_fork_in_child() {
   new (&releaser.changed) std::condition_variable;
   releaser.forking_ = 0;
   releaser.running_ = false;
-  releaser.sleep_ = Sleep::none;
+  releaser.wakes_ = Time::min();
   releaser.process++;
   if (Block* block = releaser.current_) (block->secret ? releaser.secrets_ : releaser.others_).push_front(block);
   releaser.current_ = nullptr;

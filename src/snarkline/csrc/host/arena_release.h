@@ -18,6 +18,7 @@ namespace snarkline {
 
 class Releaser {
  public:
+  using Time = std::chrono::steady_clock::time_point;
   static Releaser& instance();
 
   // Guards every arena, every block that is not lent, and the queues.
@@ -31,7 +32,7 @@ class Releaser {
   void push(Block* block);
   void start();            // the thread, unless it runs
   void start_if_queued();  // before waiting for it: a child has a queue and no thread
-  void pooled();           // a block has begun to be idle
+  void pooled(Time due);   // a block has begun to be idle, and has been so for too long when `due` comes
 
   // Of the secrets that wait to be wiped: takes the first that fits off the queue and its accounts; nullptr if none.
   Block* reclaim(const std::function<bool(const Block&)>& fits);
@@ -50,9 +51,6 @@ class Releaser {
   bool settle_secrets(std::chrono::nanoseconds timeout);
 
  private:
-  // Whether the thread sleeps: until an idle block is due, or not knowing of any.
-  enum class Sleep { none, until_due, unaware };
-
   struct Queue {
     Block* first = nullptr;
     Block* last = nullptr;
@@ -65,7 +63,7 @@ class Releaser {
   Releaser();
   void run();
   Block* next_block(std::unique_lock<std::mutex>& guard);
-  std::chrono::steady_clock::time_point trim_idle();
+  Time trim_idle();
   bool one_piece(Block* block);
   void account(Block* block, std::size_t bytes, bool wiped, std::int64_t spent_ns);
   std::shared_ptr<Arena> finish(Block* block);
@@ -82,7 +80,7 @@ class Releaser {
   Block* current_ = nullptr;
   std::size_t wipe_piece_, unmap_piece_;
   bool running_ = false;
-  Sleep sleep_ = Sleep::none;
+  Time wakes_ = Time::min();  // when the thread wakes by itself; the least time while it is awake
 };
 
 }  // namespace snarkline
