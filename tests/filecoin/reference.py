@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ordered_digest import constraint_digest
+
 from snarkline.circuit.system import ConstraintSystem
 from snarkline.curves.curve import BLS12_381
-from snarkline.filecoin.digest import constraint_digest
 from snarkline.r1cs.structured import StructuredR1CS
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "filecoin"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from ordered_digest import assignment_digests
 from reference import assert_same, bit, number, recorded, vectors
 
 from snarkline.backend.naive_program import evaluate_naively
@@ -18,7 +19,6 @@ from snarkline.circuit.words import UInt32
 from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import FrVector
 from snarkline.filecoin import gadgets
-from snarkline.filecoin.digest import assignment_digests
 from snarkline.filecoin.porep.circuit import inclusion
 from snarkline.filecoin.porep.merkle import level_arities
 from snarkline.filecoin.registry import TreeShape

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ordered_digest import assignment_digests
 from reference import VECTORS, assert_same, vectors
 
 from snarkline.curves.vector import FrVector
 from snarkline.errors import FormatError, InputError, MismatchError, SecurityWarning
-from snarkline.filecoin.digest import assignment_digests
 from snarkline.filecoin.porep.c1 import parse_phase1
 from snarkline.filecoin.porep.circuit import assignment, porep_circuit
 from snarkline.filecoin.porep.prover import PorepProver, find_parameters, public_inputs, verify_porep

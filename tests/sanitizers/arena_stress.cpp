@@ -17,6 +17,7 @@
 
 #include "arena.h"
 #include "arena_release.h"
+#include "check.h"
 
 using namespace snarkline;
 using namespace std::chrono_literals;
@@ -25,14 +26,6 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 std::atomic<std::size_t> largest_unmapped{0};
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-      std::_Exit(1);                                                                \
-    }                                                                               \
-  } while (0)
 
 bool on_release_thread() {
   char name[16] = {};

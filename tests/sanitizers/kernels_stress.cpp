@@ -11,6 +11,7 @@
 
 #include "decode.h"
 #include "kernels.h"
+#include "check.h"
 
 using namespace snarkline;
 
@@ -19,14 +20,6 @@ const CurveKernels& SNL_KERNELS(table)();
 }
 
 namespace {
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-      std::_Exit(1);                                                                \
-    }                                                                               \
-  } while (0)
 
 using Words = std::vector<u64>;
 constexpr usize kFr = 4;

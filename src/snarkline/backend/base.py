@@ -136,3 +136,13 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Give everything back. Further calls raise."""
+
+
+def transposed_of_flat(
+    backend: Backend, matrices: StructuredMatrices, v: FrVector
+) -> tuple[FrVector, FrVector, FrVector]:
+    """What `evaluate_structured_transposed` gives, for backends that have no way of their own: row by row."""
+    flat = matrices.flatten()
+    assert flat.c is not None
+    a, b, c = (backend.evaluate_transposed(matrix, v) for matrix in (flat.a, flat.b, flat.c))
+    return a, b, c

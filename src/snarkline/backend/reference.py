@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.base import Backend, Domain
+from snarkline.backend.base import Backend, Domain, transposed_of_flat
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
@@ -54,10 +54,7 @@ class ReferenceBackend:
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector
     ) -> tuple[FrVector, FrVector, FrVector]:
-        flat = matrices.flatten()
-        assert flat.c is not None
-        a, b, c = (self.evaluate_transposed(matrix, v) for matrix in (flat.a, flat.b, flat.c))
-        return a, b, c
+        return transposed_of_flat(self, matrices, v)
 
     def resident(self, v: FrVector) -> FrVector:
         return v

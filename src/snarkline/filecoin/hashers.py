@@ -18,12 +18,15 @@ from snarkline.threads import usable_threads
 Elements = npt.NDArray[np.uint8]
 
 
+def truncated_sha256(data: bytes) -> bytes:
+    """SHA-256 with its two highest bits (of byte 31) cleared, so that it is a field element."""
+    digest = hashlib.sha256(data).digest()
+    return digest[:31] + bytes([digest[31] & 0x3F])
+
+
 def sha256_rows(rows: Elements) -> Elements:
-    """SHA-256 of each row of elements, shape (n, arity, 32), with its two highest bits cleared."""
-    digests = b"".join(hashlib.sha256(row.tobytes()).digest() for row in rows)
-    out = np.frombuffer(bytearray(digests), np.uint8).reshape(-1, 32)
-    out[:, 31] &= 0x3F
-    return out
+    """The truncated SHA-256 of each row of elements, shape (n, arity, 32)."""
+    return np.frombuffer(b"".join(truncated_sha256(row.tobytes()) for row in rows), np.uint8).reshape(-1, 32)
 
 
 def poseidon_rows(arity: int, rows: Elements) -> Elements:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.base import Backend, Domain, Workload
+from snarkline.backend.base import Backend, Domain, Workload, transposed_of_flat
 from snarkline.backend.cuda.device import Array, Device, blocks
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.matrix import DeviceMatrix
@@ -169,10 +169,7 @@ class CudaBackend:
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector
     ) -> tuple[FrVector, FrVector, FrVector]:
-        flat = matrices.flatten()
-        assert flat.c is not None
-        a, b, c = (self.evaluate_transposed(matrix, v) for matrix in (flat.a, flat.b, flat.c))
-        return a, b, c
+        return transposed_of_flat(self, matrices, v)
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         if matrix not in self._transposed:

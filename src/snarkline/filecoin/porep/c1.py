@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 from snarkline.curves.curve import BLS12_381
 from snarkline.errors import FormatError, printable
@@ -17,7 +17,7 @@ from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arit
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
 from snarkline.filecoin.registry import SectorSize, TreeShape
 from snarkline.formats.binary import read_at_most
-from snarkline.text import check_depth, json_fault
+from snarkline.text import json_fault, parse_json
 
 MAX_BYTES = 1 << 30
 """A 32 GiB sector's file has 50 MB."""
@@ -218,19 +218,6 @@ def _kind(value: Any) -> str:
 
 def _decode(path: str | None, data: bytes) -> Any:
     try:
-        text = data.decode()
-        check_depth(text, MAX_DEPTH)
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse, parse_float=_refuse)
+        return parse_json(data.decode(), MAX_DEPTH)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, "document", "JSON", json_fault(error)) from None
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("an object has a member twice")
-    return members
-
-
-def _refuse(token: str) -> NoReturn:
-    raise ValueError(f"{token[:20]} is no whole number")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InputError
 from snarkline.filecoin import fr32
-from snarkline.filecoin.hashers import poseidon, sha256_rows
+from snarkline.filecoin.hashers import poseidon, sha256_rows, truncated_sha256
 from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.merkle import Elements, MerkleTree, level_arities
 from snarkline.filecoin.registry import LABEL_PARENTS, NODE_BYTES, PorepVersion, SectorSize, TreeShape, porep_id
@@ -122,12 +121,6 @@ def label(replica_id: bytes, layer: int, node: int, parents: Sequence[bytes]) ->
 def label_parents(row: Sequence[bytes]) -> list[bytes]:
     """The labels of the parents, repeated until they are 37."""
     return (list(row) * LABEL_PARENTS)[:LABEL_PARENTS]
-
-
-def truncated_sha256(data: bytes) -> bytes:
-    """SHA-256 with its two highest bits (of byte 31) cleared, so that it is a field element."""
-    digest = hashlib.sha256(data).digest()
-    return digest[:31] + bytes([digest[31] & 0x3F])
 
 
 def encode(labels: Elements, nodes: Elements) -> Elements:

@@ -17,13 +17,12 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
 from snarkline.formats.binary import read_at_most
 from snarkline.formats.points import check_point, point_from_coordinates
-from snarkline.text import check_depth, json_fault
+from snarkline.text import json_fault, parse_json, shorten
 
 CURVE_NAMES = {"BN128": BN254, "BN254": BN254, "ALTBN128": BN254, "BLS12381": BLS12_381}
 WRITTEN_NAMES = {"bn254": "bn128", "bls12_381": "bls12381"}
 MAX_DIGITS = 120  # the largest coordinate, of 381 bits, has 115
 MAX_DEPTH = 64  # a verifying key nests four deep; circom's input arrays as deep as their signals have dimensions
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Node:
         if not isinstance(self.value, dict):
             self.fail("an object")
         if key not in self.value:
-            self.fail(f"a member '{key}'", f"members {_shorten(', '.join(self.value))}" if self.value else "none")
+            self.fail(f"a member '{key}'", f"members {shorten(', '.join(self.value))}" if self.value else "none")
         return Node(self.path, f"{self.where}.{key}", self.value[key])
 
     def items(self, n: int | None = None) -> list[Node]:
@@ -144,24 +143,10 @@ def parse(
         n_values = sum(text.count(mark) for mark in ",[{")
         if n_values > limit.n_values:
             raise ValueError(f"{n_values} commas and opening brackets, more than {limit.n_values}")
-        check_depth(text, MAX_DEPTH)
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=integer or _integer,
-            parse_float=fraction or _refuse,
-            parse_constant=fraction or _refuse,
-        )
+        value = parse_json(text, MAX_DEPTH, integer=integer or _integer, fraction=fraction)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, "document", "JSON", json_fault(error)) from None
     return Node(path, "$", value)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("an object has a member twice")
-    return members
 
 
 def _integer(digits: str) -> int:
@@ -170,20 +155,12 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _refuse(token: str) -> NoReturn:
-    raise ValueError(f"the number {_shorten(token)}, which is not a whole one")
-
-
 def _describe(value: Any) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return f"an array of {len(value)}"
-    return _shorten(json.dumps(value))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 20]}... ({len(text)} characters)"
+    return shorten(json.dumps(value))
 
 
 def dump(value: object) -> str:
