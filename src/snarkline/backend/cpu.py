@@ -17,6 +17,7 @@ from snarkline.native import core
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.trace import span
 
 R = TypeVar("R")
 
@@ -42,7 +43,7 @@ class CpuBackend:
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
         out = self._vector(w.curve, domain.size)
         self._core.spmv(w.curve.name, out.limbs[: matrix.n_rows], *_csr(matrix), w.limbs, w.form.value)
-        out.limbs[matrix.n_rows :] = 0
+        _pad(out, matrix.n_rows)
         return out
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
@@ -56,7 +57,7 @@ class CpuBackend:
         w.products((a.limbs[:n], b.limbs[:n], c.limbs[:n]), threads=self._core.threads)
         a.limbs[n:bound] = w.publics
         for vector, end in ((a, bound), (b, n), (c, n)):
-            vector.limbs[end:] = 0
+            _pad(vector, end)
         return a, b, c
 
     def evaluate_structured_transposed(
@@ -150,6 +151,12 @@ class CpuBackend:
 
     def _vector(self, curve: Curve, n: int) -> FrVector:
         return FrVector(curve, self._arena.empty((n, curve.fr_limbs), secret=True), Form.MONTGOMERY)
+
+
+@span("pad")
+def _pad(vector: FrVector, n: int) -> None:
+    """Zeros from element n on."""
+    vector.limbs[n:] = 0
 
 
 def _csr(matrix: SparseMatrix) -> tuple[Limbs, core.U32, core.U32, Limbs]:

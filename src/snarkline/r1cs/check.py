@@ -18,6 +18,7 @@ from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
+from snarkline.trace import span
 
 BLOCK_ROWS = 1 << 15
 """Constraints that are evaluated together: three vectors of 1 MiB, which stay in the second-level cache."""
@@ -139,7 +140,9 @@ def _first_flat(r1cs: R1CS, witness: Witness, threads: int | None, arena: Arena)
         for out, matrix in zip(block, (a, b, c), strict=True):
             _multiply_rows(executor, out, matrix, start, stop, witness)
         executor.mul_sub(r1cs.curve.name, block[0], *block)
-        if block[0].any():
+        with span("compare with zero"):
+            violated = bool(block[0].any())
+        if violated:
             return _violation((a, b, c), start + int(block[0].any(axis=1).argmax()), witness)
     return None
 
