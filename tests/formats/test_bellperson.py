@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -121,6 +123,14 @@ def test_lengths_are_those_of_the_circuit(key: ProvingKey, params: Path, r1cs: R
     assert (len(key.h), len(key.l.points), len(key.a.points), len(key.b1.points)) == sizes
     h, l, na, nb = sizes  # noqa: E741
     assert params.stat().st_size == 868 + 96 * len(bound) + 20 + 96 * (h + l + na + nb) + 192 * nb
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_file_does_not_stay_in_memory_beside_its_points(params: Path) -> None:
+    key = bellperson.load_parameters(params)
+    found = re.search(rf"{params}\n.*?Rss:\s+(\d+) kB", Path("/proc/self/smaps").read_text(), re.DOTALL)
+    assert found is not None and int(found[1]) == 0
+    assert key.path == str(params)
 
 
 def damage(path: Path, offset: int, value: bytes) -> Path:

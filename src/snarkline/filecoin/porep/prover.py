@@ -68,6 +68,8 @@ class PorepProver:
         self.size = size
         with span("record circuit"):
             self.circuit = porep_circuit(size)
+        with span("compile circuit"):  # the core's form of it, which is made once: here, not within the first proof
+            self.circuit.native  # noqa: B018
         self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
 
     def prove(

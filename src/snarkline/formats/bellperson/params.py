@@ -37,6 +37,7 @@ class BellpersonProvingKey(ProvingKey):
 def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = False) -> ProvingKey:
     """The proving key in a .params file, decoded to memory.
 
+    Pages of the file that were decoded do not stay in resident memory.
     Checked: the counts against each other and the file, every point on its curve (with `check_subgroup` also of order
     r; the verifying key's points always), no infinity. Raises OSError and FormatError.
     """
@@ -44,7 +45,10 @@ def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = Fals
         mapped = map_file(path)
         reader = PointReader(mapped.path, mapped.data)
         vk, points = read_verifying_key(reader)
-        tables = {name: reader.table(name, group, subgroup=check_subgroup) for name, group in ARRAYS}
+        tables = {}
+        for name, group in ARRAYS:
+            tables[name] = reader.table(name, group, subgroup=check_subgroup)
+            mapped.release_pages()  # decoded: else the file would be resident beside the tables, and be as large
         reader.end()
     n_rows = len(tables["h"]) + 1
     if n_rows & (n_rows - 1):
