@@ -70,7 +70,14 @@ class PorepProver:
             self.circuit = porep_circuit(size)
         with span("compile circuit"):  # the core's form of it, which is made once: here, not within the first proof
             self.circuit.native  # noqa: B018
+        # Also a key that has matrices gets these: witnesses of another recording would be packed anew for each proof.
+        key = key.attach(self.circuit)
         self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
+
+    @property
+    def note(self) -> str:
+        """Where proofs are made, and why not elsewhere."""
+        return self._prover.note
 
     def prove(
         self,
