@@ -215,14 +215,70 @@ def test_threads_take_turns_on_one_device(
     assert proofs == [expected] * 8
 
 
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
 def test_where_one_of_two_devices_fails_the_other_goes_on(
-    circuit: tuple[ProvingKey, Witness], expected: Proof, devices: list[EmulatedDevice]
+    circuit: tuple[ProvingKey, Witness], expected: Proof, devices: list[EmulatedDevice], backend: str
 ) -> None:
-    with said(), Prover(circuit[0], threads=1, devices=(0, 1)) as prover:
+    with said() as texts, Prover(circuit[0], backend=backend, threads=1, devices=(0, 1)) as prover:
         devices[1].driver.faults.append(Fault("launch", ILLEGAL_ADDRESS))
-        assert prove(prover, circuit[1]) == expected
-        assert prove(prover, circuit[1]) == expected
-    assert devices[1].failure is not None and devices[0].driver.kernels()
+        assert prove(prover, circuit[1]) == expected, "made again on the other"
+        launches = len(devices[0].driver.kernels())
+        assert prove(prover, circuit[1]) == expected and len(devices[0].driver.kernels()) == 2 * launches
+        assert prover.note == "on emulation"
+    assert devices[1].failure is not None and devices[0].failure is None
+    assert len(texts) == 1 and texts[0].endswith("proofs are made on emulation")
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_threads_wait_for_the_device_that_is_left(
+    circuit: tuple[ProvingKey, Witness], expected: Proof, devices: list[EmulatedDevice], backend: str
+) -> None:
+    proofs: list[Proof] = []
+    with said() as texts, Prover(circuit[0], backend=backend, threads=1, devices=(0, 1)) as prover:
+        devices[1].driver.faults.append(Fault("launch", ILLEGAL_ADDRESS, after=2))
+        threads = [threading.Thread(target=lambda: proofs.append(prove(prover, circuit[1]))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        launches = devices[0].driver.kernels().count("multiply_rows")
+    assert proofs == [expected] * 6 and launches == 2 * 6, "none on the CPU"
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_where_all_devices_fail(
+    circuit: tuple[ProvingKey, Witness], expected: Proof, devices: list[EmulatedDevice], backend: str
+) -> None:
+    results: list[Proof | type[Exception]] = []
+    with said() as texts, Prover(circuit[0], backend=backend, threads=1, devices=(0, 1)) as prover:
+        for device in devices:
+            device.driver.faults.append(Fault("launch", ILLEGAL_ADDRESS, after=2))
+
+        def attempt() -> None:
+            try:
+                results.append(prove(prover, circuit[1]))
+            except DeviceError as error:
+                results.append(type(error))
+
+        threads = [threading.Thread(target=attempt) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results.count(expected if backend == "auto" else DeviceError) == 6
+    assert len(texts) <= 2, "said once for each place that is left"
+    assert backend == "cuda" or texts[-1].endswith("proofs are made on the CPU")
+
+
+def test_memory_is_wiped_on_each_device(circuit: tuple[ProvingKey, Witness], devices: list[EmulatedDevice]) -> None:
+    with Prover(circuit[0], backend="cuda", threads=1, devices=(0, 1)) as prover:
+        threads = [threading.Thread(target=lambda: prove(prover, circuit[1])) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [d.driver.unwiped for d in devices] == [0, 0]
 
 
 def test_repeated_proofs_take_no_fresh_memory(

@@ -35,16 +35,17 @@ class Accelerator(Backend, Protocol):
 class DeviceRunner:
     """A `Runner` over accelerators of the same kind; each piece of work has one for itself.
 
-    Where memory is short, work is done again in smaller pieces. Where that is no use, or a device fails, it is done
-    again on the CPU if `fall_back` allows; that is said once for each cause, as a DeviceWarning. A device that failed
-    is not used again. One that was short of memory is: it may be back.
+    Where memory is short, work is done again in smaller pieces. Where a device fails, it is done again on another.
+    Where that is no use, or there is none, it is done on the CPU if `fall_back` allows. Each of these is said once for
+    each cause, as a DeviceWarning. A device that failed is not used again. One that was short of memory is: it may be
+    back.
     """
 
     def __init__(self, accelerators: Sequence[Accelerator], host: Backend, *, fall_back: bool) -> None:
         self.host = host
         self._all, self._idle = list(accelerators), list(accelerators)
         self._fall_back = fall_back
-        self._said: set[type[Exception]] = set()
+        self._said: set[tuple[type[Exception], str]] = set()
         self._free = threading.Condition()
 
     @property
@@ -55,15 +56,19 @@ class DeviceRunner:
         return f"on the CPU: {self._all[0].failure}"
 
     def run(self, work: Callable[[Backend], R]) -> R:
-        with self._one() as accelerator:
-            if accelerator is not None:
+        while True:
+            with self._one() as accelerator:
+                if accelerator is None:
+                    return work(self.host)
                 try:
                     return self._on(accelerator, work)
                 except (BudgetError, DeviceError) as error:
-                    if not self._fall_back:
+                    failed = accelerator.failure is not None
+                    if not self._fall_back and not (failed and self._usable(self._all)):
                         raise
-                    self._say(error)
-        return work(self.host)
+                    self._say(error, failed)
+            if not failed:
+                return work(self.host)
 
     def close(self) -> None:
         for accelerator in self._all:
@@ -82,26 +87,33 @@ class DeviceRunner:
 
     @contextmanager
     def _one(self) -> Iterator[Accelerator | None]:
-        """An accelerator that nobody uses, waiting for one; None if all have failed and the CPU may be used."""
+        """An accelerator that nobody uses, waiting for one; once all have failed, None if the CPU may be used."""
         with self._free:
-            while not self._idle:
-                self._free.wait()
+            self._free.wait_for(lambda: self._usable(self._idle) or not self._usable(self._all))
             # The one that has been idle for the shortest time: its caches are warm.
-            usable = [a for a in self._idle if a.failure is None]
-            chosen = usable[-1] if usable else None if self._fall_back else self._idle[-1]
-            if chosen is not None:
-                self._idle.remove(chosen)
+            usable = self._usable(self._idle)
+            chosen = usable[-1] if usable else None if self._fall_back else self._all[0]
+            if usable:
+                self._idle.remove(usable[-1])
         try:
             yield chosen
         finally:
-            if chosen is not None:
+            if usable:
                 with self._free:
-                    self._idle.append(chosen)
-                    self._free.notify()
+                    self._idle.append(usable[-1])
+                    self._free.notify_all()
 
-    def _say(self, error: BudgetError | DeviceError) -> None:
+    @staticmethod
+    def _usable(accelerators: Sequence[Accelerator]) -> list[Accelerator]:
+        return [a for a in accelerators if a.failure is None]
+
+    def _say(self, error: BudgetError | DeviceError, failed: bool) -> None:
+        what = "this proof is made on the CPU"
+        if failed:
+            what = f"proofs are made {self.note if self._usable(self._all) else 'on the CPU'}"
         kind = BudgetError if isinstance(error, BudgetError) else DeviceError
-        if kind not in self._said:
-            self._said.add(kind)
-            until = "this proof is" if kind is BudgetError else "proofs are"
-            warnings.warn(f"{error}; {until} made on the CPU", DeviceWarning, stacklevel=4)
+        with self._free:
+            repeated = (kind, what) in self._said
+            self._said.add((kind, what))
+        if not repeated:
+            warnings.warn(f"{error}; {what}", DeviceWarning, stacklevel=4)
