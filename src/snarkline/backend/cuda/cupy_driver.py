@@ -97,11 +97,16 @@ class CupyDriver:
             self._runtime.setDevice(previous)
 
     def alive(self) -> bool:
-        # Asks about an address, not about a handle, which a context that is gone would leave dangling.
+        # Asks about an address, not about a handle, which a context that is gone would leave dangling. The thread's
+        # device may be another one, whose failure would answer.
         try:
-            attributes = self._runtime.pointerGetAttributes(self._sentinel)
-            return bool(attributes.type == self._runtime.memoryTypeDevice)
-        except RuntimeError:
+            previous = self.use()
+            try:
+                attributes = self._runtime.pointerGetAttributes(self._sentinel)
+                return bool(attributes.type == self._runtime.memoryTypeDevice)
+            finally:
+                self.leave(previous)
+        except (RuntimeError, DriverFault):
             return False
 
     @fault_at

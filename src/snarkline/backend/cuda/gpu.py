@@ -78,6 +78,9 @@ class Gpu:
             if self.failure is None:
                 self._guarded(self.driver.leave, previous)
                 self._sweep = self._sweeper.submit(self._wipe)
+            else:
+                with suppress(DriverFault):  # other devices of this thread go on
+                    self.driver.leave(previous)
 
     def await_wiping(self) -> None:
         """Waits until the zeroing of what the last session left is queued. Raises its DeviceError."""

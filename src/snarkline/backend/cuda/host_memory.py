@@ -41,7 +41,11 @@ class CudaPinner:
 
     def unpin(self, address: int) -> None:
         with suppress(DriverFault):  # a context that failed or went meanwhile has forgotten the memory
-            self._gpu.driver.page_unlock(address)
+            previous = self._gpu.driver.use()
+            try:
+                self._gpu.driver.page_unlock(address)
+            finally:
+                self._gpu.driver.leave(previous)
 
     def alive(self) -> bool:
         return self._gpu.failure is None and self._gpu.driver.alive()
@@ -54,10 +58,15 @@ class CudaFence:
         self._gpu, self._event = gpu, gpu.record(queue)
 
     def done(self) -> bool:
-        if self._gpu.failure is not None or not self._gpu.driver.alive():
+        driver = self._gpu.driver
+        if self._gpu.failure is not None or not driver.alive():
             return True
         try:
-            return self._gpu.driver.passed(self._event)
+            previous = driver.use()  # a failure of another device, were it the thread's, would answer instead
+            try:
+                return driver.passed(self._event)
+            finally:
+                driver.leave(previous)
         except DriverFault:
             return True
 
