@@ -167,17 +167,22 @@ def test_threads_on_one_gpu(circuit, expected) -> None:
 
 
 def test_nothing_secret_stays_in_idle_memory(circuit) -> None:
-    import cupy
-
     key, witness, _ = circuit
     with Prover(key, backend="cuda") as prover:
         prove(prover, witness)
-        device = prover._runner._all[0]._device
-        device.await_wiping()
+        require_wiped(prover._runner._all[0]._device)
+
+
+def require_wiped(device: Gpu) -> None:
+    """Reads all idle memory of the device."""
+    import cupy
+
+    device.await_wiping()
+    with cupy.cuda.Device(device.driver.ordinal):
         device.synchronize()
         assert device.pool._dirty == [] and len(device.pool._clean) > 10
         for block in device.pool._clean:
-            memory = cupy.cuda.UnownedMemory(block.address, block.n_bytes, device)
+            memory = cupy.cuda.UnownedMemory(block.address, block.n_bytes, device, device.driver.ordinal)
             there = cupy.ndarray(block.n_bytes // 8, "u8", memptr=cupy.cuda.MemoryPointer(memory, 0))
             assert not there.get().any(), block
 
@@ -414,24 +419,79 @@ def test_the_command_line(circuit, tmp_path: Path, visible: str, arguments: list
         assert done.stderr.count("\n") == 1 and done.stderr.startswith("error: ")
 
 
-def test_two_gpus(circuit, expected) -> None:
+@pytest.fixture(scope="module")
+def two_devices(gpu: Gpu) -> tuple[int, int]:
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one CUDA device only")
-    key, witness, _ = circuit
+    return 0, 1
+
+
+def prove_in_threads(prover: Prover, witness: Witness, n_threads: int, n_proofs: int) -> list[Proof]:
+    """`n_proofs` by each thread."""
     proofs: list[Proof] = []
-    with Prover(key, backend="cuda", devices=(0, 1)) as prover:
-        threads = [
-            threading.Thread(target=lambda: proofs.extend(prove(prover, witness) for _ in range(10))) for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        peaks = [a._device.pool.peak_bytes for a in prover._runner._all]
-        assert all(peaks) and cupy.cuda.runtime.getDevice() == 0
-    assert proofs == [expected] * 40
+    threads = [
+        threading.Thread(target=lambda: proofs.extend(prove(prover, witness) for _ in range(n_proofs)))
+        for _ in range(n_threads)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return proofs
+
+
+def test_each_of_two_devices_makes_the_same_proof(circuit, expected, two_devices) -> None:
+    import cupy
+
+    for ordinal in two_devices:
+        with Prover(circuit[0], backend="cuda", devices=(ordinal,)) as prover:
+            assert prove(prover, circuit[1]) == expected
+    assert cupy.cuda.runtime.getDevice() == 0
+
+
+def test_two_devices_share_proofs_and_hold_no_more_after_a_hundred(circuit, expected, two_devices) -> None:
+    import cupy
+
+    with Prover(circuit[0], backend="cuda", devices=two_devices) as prover:
+        assert prove_in_threads(prover, circuit[1], 4, 5) == [expected] * 20
+        devices = [accelerator._device for accelerator in prover._runner._all]
+        before = [(device.pool.total_bytes(), device.pool.peak_bytes) for device in devices]
+        assert all(peak > 10 * MIB for _, peak in before), "both were at work"
+        assert prove_in_threads(prover, circuit[1], 4, 25) == [expected] * 100
+        for device, held in zip(devices, before, strict=True):
+            require_wiped(device)
+            assert (device.pool.total_bytes(), device.pool.peak_bytes) == held
+    assert cupy.cuda.runtime.getDevice() == 0
+
+
+@pytest.mark.parametrize("dies", [0, 1])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_one_of_two_devices_dies_and_the_other_goes_on(circuit, two_devices, dies: int, backend: str) -> None:
+    done = script(
+        PROVE
+        + f"""
+import threading
+import cupy
+with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
+    expected = prove(prover)
+    with cupy.cuda.Device({dies}):
+        cupy.RawModule(code={SPIN!r}, options=("-std=c++17",)).get_function("trap")((1,), (1,), ())
+    proofs = []
+    threads = [threading.Thread(target=lambda: proofs.extend(prove(prover) for _ in range(5))) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert proofs == [expected] * 20, len(proofs)
+    assert prove(prover) == expected, "by the thread whose device died"
+    failures = [a.failure for a in prover._runner._all]
+    assert failures[{dies}] and not failures[{1 - dies}], failures
+    print("ok", prover.note)
+""",
+        circuit[2],
+    )
+    assert done.returncode == 0 and "ok on NVIDIA" in done.stdout, done.stdout + done.stderr
+    assert done.stderr.count("proofs are made on NVIDIA") == 1, done.stderr
 
 
 def test_every_proof_of_the_vectors_verifies(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
