@@ -19,13 +19,13 @@ def _cpu_model() -> str:
 
 def commit() -> str:
     """The commit of the working tree, marked if it has changes."""
-    head = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    dirty = subprocess.run(
-        ["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return head.stdout.strip() + ("+changes" if dirty.stdout.strip() else "")
+    head, dirty = (_git("rev-parse", "--short=12", "HEAD"), _git("status", "--porcelain", "src"))
+    return (head or "unknown") + ("+changes" if dirty else "")
+
+
+def _git(*words: str) -> str:
+    """What git says; nothing outside a working tree."""
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def facts(known_commit: str | None = None) -> dict[str, Any]:
