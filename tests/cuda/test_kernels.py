@@ -17,7 +17,7 @@ from snarkline.backend.cuda.module import (
     flattened_source,
     modules_of,
 )
-from snarkline.curves.curve import BN254
+from snarkline.curves.curve import BN254, CURVES
 
 
 def test_light_modules_compile(tmp_path: Path) -> None:
@@ -32,8 +32,12 @@ def test_light_modules_compile(tmp_path: Path) -> None:
     assert cache.clean() == 3 and cache.entries() == []
 
 
+CEILINGS = [Module("ceiling", curve.name) for curve in CURVES.values()]
+"""What `snarkline bench gpu` compiles beside those of proofs."""
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+@pytest.mark.parametrize("module", [*MODULES, *CEILINGS], ids=lambda module: module.name)
 def test_every_module_compiles(module: Module) -> None:
     assert compile_module(module, "90")[:4] == b"\x7fELF"
 

@@ -9,16 +9,22 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from snarkline import Prover
 from snarkline.backend.cuda.driver import DriverFault, Queue
 from snarkline.backend.cuda.gpu import Gpu
 from snarkline.backend.cuda.module import SOURCE_ROOT, Module, flattened_source
+from snarkline.errors import DeviceWarning
+from snarkline.groth16.keys import Proof
+from snarkline.r1cs.witness import Witness
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++20", "-O1", "-w", "-fPIC", "-shared")
@@ -288,3 +294,22 @@ def _word(argument) -> int:
         assert argument.flags.c_contiguous
         return argument.ctypes.data
     return int(argument) & (2**64 - 1)
+
+
+# ---- proofs ----
+
+BLINDING = (11, 13)
+
+
+@contextmanager
+def said() -> Iterator[list[str]]:
+    """What is warned of in the block."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeviceWarning)
+        texts: list[str] = []
+        yield texts
+        texts += [str(w.message) for w in caught if w.category is DeviceWarning]
+
+
+def prove(prover: Prover, witness: Witness) -> Proof:
+    return prover.prove(witness, blinding_for_tests=BLINDING)

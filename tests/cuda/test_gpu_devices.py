@@ -1,0 +1,90 @@
+"""On two real GPUs. One device only skips them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from on_gpu import MIB, PROVE, SPIN, prove, require_wiped, script
+
+from snarkline import Prover
+from snarkline.backend.cuda import Gpu
+from snarkline.groth16.keys import Proof
+from snarkline.r1cs.witness import Witness
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def two_devices(gpu: Gpu) -> tuple[int, int]:
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one CUDA device only")
+    return 0, 1
+
+
+def prove_in_threads(prover: Prover, witness: Witness, n_threads: int, n_proofs: int) -> list[Proof]:
+    """`n_proofs` by each thread."""
+    proofs: list[Proof] = []
+    threads = [
+        threading.Thread(target=lambda: proofs.extend(prove(prover, witness) for _ in range(n_proofs)))
+        for _ in range(n_threads)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return proofs
+
+
+def test_each_of_two_devices_makes_the_same_proof(circuit, expected, two_devices) -> None:
+    import cupy
+
+    for ordinal in two_devices:
+        with Prover(circuit[0], backend="cuda", devices=(ordinal,)) as prover:
+            assert prove(prover, circuit[1]) == expected
+    assert cupy.cuda.runtime.getDevice() == 0
+
+
+def test_two_devices_share_proofs_and_hold_no_more_after_a_hundred(circuit, expected, two_devices) -> None:
+    import cupy
+
+    with Prover(circuit[0], backend="cuda", devices=two_devices) as prover:
+        assert prove_in_threads(prover, circuit[1], 4, 5) == [expected] * 20
+        devices = [accelerator._device for accelerator in prover._runner._all]
+        before = [(device.pool.total_bytes(), device.pool.peak_bytes) for device in devices]
+        assert all(peak > 10 * MIB for _, peak in before), "both were at work"
+        assert prove_in_threads(prover, circuit[1], 4, 25) == [expected] * 100
+        for device, held in zip(devices, before, strict=True):
+            require_wiped(device)
+            assert (device.pool.total_bytes(), device.pool.peak_bytes) == held
+    assert cupy.cuda.runtime.getDevice() == 0
+
+
+@pytest.mark.parametrize("dies", [0, 1])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_one_of_two_devices_dies_and_the_other_goes_on(circuit, two_devices, dies: int, backend: str) -> None:
+    done = script(
+        PROVE
+        + f"""
+import threading
+import cupy
+with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
+    expected = prove(prover)
+    with cupy.cuda.Device({dies}):
+        cupy.RawModule(code={SPIN!r}, options=("-std=c++17",)).get_function("trap")((1,), (1,), ())
+    proofs = []
+    threads = [threading.Thread(target=lambda: proofs.extend(prove(prover) for _ in range(5))) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert proofs == [expected] * 20, len(proofs)
+    assert prove(prover) == expected, "by the thread whose device died"
+    failures = [a.failure for a in prover._runner._all]
+    assert failures[{dies}] and not failures[{1 - dies}], failures
+    print("ok", prover.note)
+""",
+        circuit[2],
+    )
+    assert done.returncode == 0 and "ok on NVIDIA" in done.stdout, done.stdout + done.stderr
+    assert done.stderr.count("proofs are made on NVIDIA") == 1, done.stderr
