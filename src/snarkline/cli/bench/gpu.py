@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,8 @@ import typer
 from snarkline.cli.output import JsonOption, QuietOption, Report, write_text
 
 SUMS = "16,18,20,22,24"
+HIDDEN = ("affine_additions", "products")
+"""Only in the file."""
 
 
 def gpu(
@@ -25,8 +29,6 @@ def gpu(
     quiet: QuietOption = False,
 ) -> None:
     """Transforms, sums and whole proofs on the GPU, each checked, and their shares of the chip's ceiling."""
-    import json
-
     from snarkline.backend.cpu import CpuBackend
     from snarkline.backend.cuda import CudaBackend, open_device
     from snarkline.backend.cuda.module import compiler_version
@@ -35,40 +37,39 @@ def gpu(
     from snarkline.memory import Arena
     from snarkline.threads import usable_threads
 
-    report = Report(as_json=as_json, quiet=quiet, outputs=())
     device = open_device()
     cpu = CpuBackend(usable_threads(), Arena())
     backend = CudaBackend(device, cpu)
     bench = work.Bench(device, backend, cpu, runs)
     curves = list(reversed(CURVES.values()))
+    report = Report(as_json=as_json, quiet=quiet, outputs=())
     facts: dict[str, Any] = {
         "device": device.name,
         "multiprocessors": device.multiprocessors,
         "nvrtc": compiler_version(),
         "runs": runs,
     }
+    record = partial(_record, report, facts, output)
     with closing(backend):
         with backend.session(), report.working("measuring"):
-            facts["ceilings"] = work.ceilings(bench)
-            rates = facts["ceilings"]["per_second"]
-            _show(report, "At most, with nothing to load", _ceiling_rows(facts["ceilings"]))
-            facts["transforms"] = list(work.transforms(bench, _sizes(transforms), rates))
-            _show(report, "Transforms", facts["transforms"])
+            ceilings = record("ceilings", "At most, with nothing to load", work.ceilings(bench))
+            rates = ceilings["per_second"]
+            record("transforms", "Transforms", list(work.transforms(bench, _sizes(transforms), rates)))
             plan = [(c, Group.G1, _sizes(sums_g1)) for c in curves] + [(c, Group.G2, _sizes(sums_g2)) for c in curves]
-            facts["sums"] = list(work.sums(bench, plan, rates))
-            _show(
-                report,
-                "Sums, points and scalars on the device",
-                facts["sums"],
-                without=("affine_additions", "products"),
-            )
+            record("sums", "Sums, points and scalars on the device", list(work.sums(bench, plan, rates)))
         cases = [(c, k, kind) for k in _sizes(circuits) for c in curves for kind in work.KINDS]
         with report.working("proving"):
-            facts["proofs"] = list(work.proofs(bench, cases))
-        _show(report, "Proofs, every one verified", facts["proofs"])
+            record("proofs", "Proofs, every one verified", list(work.proofs(bench, cases)))
     report.result(facts)
+
+
+def _record(report: Report, facts: dict[str, Any], output: Path | None, name: str, title: str, section: Any) -> Any:
+    """Keep and show what one section found; the file has those that are done."""
+    facts[name] = section
+    _show(report, title, _ceiling_rows(section) if name == "ceilings" else section)
     if output is not None:
         write_text({output: json.dumps(facts, indent=1) + "\n"})
+    return section
 
 
 def _sizes(text: str) -> list[int]:
@@ -87,17 +88,17 @@ def _ceiling_rows(ceilings: dict[str, Any]) -> list[dict[str, Any]]:
     return [*rows, copied]
 
 
-def _show(report: Report, title: str, rows: Sequence[dict[str, Any]], without: Sequence[str] = ()) -> None:
+def _show(report: Report, title: str, rows: Sequence[dict[str, Any]]) -> None:
     from rich.table import Table
 
     if not rows:
         return
     table = Table(title=title)
-    for heading in [name for name in rows[0] if name not in without]:
+    for heading in [name for name in rows[0] if name not in HIDDEN]:
         numeric = isinstance(rows[0][heading], (int, float))
         table.add_column(heading.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*_cells((name, value) for name, value in row.items() if name not in without))
+        table.add_row(*_cells((name, value) for name, value in row.items() if name not in HIDDEN))
     report.show(table)
 
 
