@@ -95,10 +95,11 @@ def measure(run: ClassicRun) -> Row:
     box = [caller.evaluate(witness, run.circuits)]
     n_bytes = sum(v.limbs.nbytes for circuit in box[0] for v in circuit)
     probes, moments = Probes(), Moments()
+    caller.kernels_s = 0.0
     moments.begun = time.monotonic_ns()
     proofs, kept = caller.call(box, witness, moments)
     moments.back = time.monotonic_ns()
-    row = _row(run, 2 * n_bytes, arena, moments, probes, key, proofs)
+    row = _row(run, 2 * n_bytes, arena, moments, probes, key, proofs, caller.kernels_s)
     del kept
     return row
 
@@ -126,6 +127,7 @@ class _Caller:
             raise MismatchError("the classic layout needs a key that carries its matrices (.zkey)")
         self._run, self._host, self._runner = run, host, runner
         self._arena, self._key, self._products = arena, key, FlatProducts(key.matrices.flatten())
+        self.kernels_s = 0.0  # of the transforms and sums; uploads that they wait for are in it
 
     def evaluate(self, witness: Witness, circuits: int) -> list[Circuit]:
         w = witness.values
@@ -151,8 +153,10 @@ class _Caller:
         proofs = []
         for circuit in copies:
             a, b, c = (backend.resident(v) for v in circuit)
+            begin = time.monotonic_ns()
             h = prove.quotient(backend, self._key, a, b, c)
             sums = prove.commit(backend, self._key, w, h)
+            self.kernels_s += (time.monotonic_ns() - begin) * 1e-9
             proofs.append(prove.assemble(backend, self._key, sums, public, *BLINDING))
         kept = (w, list(copies)) if self._keeps else None
         moments.work_done = time.monotonic_ns()
@@ -185,11 +189,17 @@ def _clear(release: Release, circuits: list[Any]) -> None:
 
 
 def _measure_product(run: ClassicRun, key: ProvingKey, witness: Witness) -> Row:
-    moments = Moments()
+    moments, kernels_s = Moments(), 0.0
 
     def call() -> list[Proof]:
+        nonlocal kernels_s
+        proofs = []
         moments.entered = time.monotonic_ns()
-        proofs = [prover.prove(witness, blinding_for_tests=BLINDING) for _ in range(run.circuits)]
+        for _ in range(run.circuits):
+            begin = time.monotonic_ns()
+            pending = prover.start(witness, blinding_for_tests=BLINDING)
+            kernels_s += (time.monotonic_ns() - begin) * 1e-9
+            proofs.append(pending.finish())
         moments.work_done = moments.native_last = moments.native_back = moments.last = time.monotonic_ns()
         return proofs
 
@@ -199,11 +209,18 @@ def _measure_product(run: ClassicRun, key: ProvingKey, witness: Witness) -> Row:
         moments.begun = time.monotonic_ns()
         proofs = call()
         moments.back = time.monotonic_ns()
-        return _row(run, 3 * 32 * key.domain.size, prover.arena, moments, probes, key, proofs)
+        return _row(run, 3 * 32 * key.domain.size, prover.arena, moments, probes, key, proofs, kernels_s)
 
 
 def _row(
-    run: ClassicRun, n_bytes: int, arena: Arena, moments: Moments, probes: Probes, key: ProvingKey, proofs: list[Proof]
+    run: ClassicRun,
+    n_bytes: int,
+    arena: Arena,
+    moments: Moments,
+    probes: Probes,
+    key: ProvingKey,
+    proofs: list[Proof],
+    kernels_s: float,
 ) -> Row:
     if not arena.drain(600):
         raise InternalError("a release did not end within ten minutes")
@@ -223,6 +240,7 @@ def _row(
         "secret": True,
         "circuits": run.circuits,
         "bytes": n_bytes,
+        "kernels_s": kernels_s,
         **moments.seconds(reclaimed),
         **stalls,
         "peak_rss_bytes": peak_rss_bytes(),
