@@ -1,6 +1,6 @@
 """Commit phase 2 of the 2 KiB sector of the tests: whole processes with their peak memory, and release policies.
 
-    python bench/porep.py PARAMS [--runs 3] [--circuits 2] [-o docs/data/porep/NAME.json]
+    python bench/porep.py PARAMS [--runs 3] [--circuits 10] [--trace FOLDER] [-o docs/data/porep/NAME.json]
 
 PARAMS is a .params file that `snarkline porep params` made, with its .vk beside it. Every proof is verified.
 """
@@ -52,8 +52,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("params", type=Path)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--circuits", type=int, default=2)
-    parser.add_argument("--release", default="sync,madvise,detached,recycle")
+    parser.add_argument("--circuits", type=int, default=10)
+    parser.add_argument("--release", default="sync,detached,recycle")
+    parser.add_argument("--trace", type=Path, help="folder for the timelines of the calls")
     parser.add_argument("-o", "--output", type=Path)
     a = parser.parse_args()
     facts = machine.facts()
@@ -61,9 +62,9 @@ def main() -> None:
         c1 = Path(folder) / "c1.json"
         c1.write_bytes(lzma.decompress(C1.read_bytes()))
         samples = [prove(c1, a.params, Path(folder) / "proof.bin") for _ in range(a.runs)]
-        classic, _ = snarkline(
-            "bench", "porep", c1, "--params", a.params, "--circuits", a.circuits, "--release", a.release
-        )
+        trace = ["--trace", a.trace] if a.trace else []
+        options = ["--classic-host", "--circuits", a.circuits, "--release", a.release, *trace]
+        classic, _ = snarkline("bench", "porep", c1, "--params", a.params, *options)
     middle = {key: median(s[key] for s in samples) for key in samples[0] if key != "verified"}
     rows = [{key: value for key, value in row.items() if key != "samples"} for row in classic["rows"]]
     result = {**facts, "sector": "2KiB", "median": middle, "samples": samples, "circuits": a.circuits, "rows": rows}

@@ -120,6 +120,19 @@ def test_a_sector_is_proven(key: ProvingKey, phase1: Phase1Output) -> None:
     assert verify_porep(key.verifying_key, SIZE, V1_1, phase1.commitments, data)
 
 
+@pytest.mark.timeout(900)
+def test_the_classic_layout_proves_with_blinding_of_its_own(key: ProvingKey, phase1: Phase1Output) -> None:
+    """Verified, and all of the call's vectors go with it."""
+    first, second = phase1.partitions[0]
+    with PorepProver(SIZE, key, classic_host=True, release="detached") as prover:
+        tampered = replace(phase1, partitions=((second, first),))
+        with pytest.raises(InputError, match="partition 0, challenge 0"):
+            prover.prove(tampered, V1_1)
+        data = prover.prove(phase1, V1_1)
+        assert prover._prover.arena.stats().lent_bytes == 0
+    assert verify_porep(key.verifying_key, SIZE, V1_1, phase1.commitments, data)
+
+
 def test_parameters_that_are_missing_are_named(tmp_path: Path) -> None:
     stem = SIZE.parameter_stem()
     with pytest.raises(InputError, match=f"no {stem}.params in {tmp_path}"):

@@ -133,6 +133,13 @@ def test_the_file_does_not_stay_in_memory_beside_its_points(params: Path) -> Non
     assert key.path == str(params)
 
 
+def test_sizes_are_read_without_the_points(key: ProvingKey, params: Path) -> None:
+    assert bellperson.parameter_sizes(params) == (key.domain.size, key.n_wires)
+    first_count = 868 + 96 * (key.n_public + 1)  # of h
+    with pytest.raises(FormatError, match=f"h: {1 << 30} points.* bytes left"):
+        bellperson.parameter_sizes(damage(params, first_count, (1 << 30).to_bytes(4, "big")))
+
+
 def damage(path: Path, offset: int, value: bytes) -> Path:
     data = bytearray(path.read_bytes())
     data[offset : offset + len(value)] = value

@@ -146,6 +146,14 @@ def prove(
     release: Annotated[
         ReleaseName, typer.Option("--release", help="How large buffers are given back.")
     ] = ReleaseName.recycle,
+    classic_host: Annotated[
+        bool,
+        typer.Option(
+            "--classic-host",
+            help="All partitions in one call, with a, b, c and the inner function's copies of them in host memory, as "
+            "provers behind a language boundary have it.",
+        ),
+    ] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the timeline (.json or .html).")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -169,7 +177,9 @@ def prove(
         with timeline or nullcontext(), report.working("proving"), span("snarkline porep prove"):
             with span("load"):
                 phase1, key = load_phase1(c1, sector_size), load_proving_key(path)
-            with PorepProver(sector_size, key, backend=backend, threads=threads, release=release) as prover:
+            with PorepProver(
+                sector_size, key, backend=backend, threads=threads, release=release, classic_host=classic_host
+            ) as prover:
                 loaded = time.perf_counter()
                 proofs = prover.prove(phase1, PorepVersion(version.value))
                 proved = time.perf_counter()

@@ -27,6 +27,7 @@ import numpy as np
 from snarkline.errors import InputError, InternalError
 from snarkline.memory.arena import Arena
 from snarkline.memory.lease import Lease
+from snarkline.memory.moments import Moments
 from snarkline.memory.policy import Release
 from snarkline.native import core
 from snarkline.trace import Timeline
@@ -73,29 +74,6 @@ class Run:
     @property
     def release(self) -> Release:
         return {CONTROL: Release.RECYCLE, NUMPY: Release.SYNC}.get(self.policy) or Release(self.policy)
-
-
-@dataclass
-class Moments:
-    """Nanoseconds of CLOCK_MONOTONIC. The native function was entered, had done its work, and came to its last
-    statement; it was back in Python; the Python function came to its last statement; its caller went on."""
-
-    begun: int = 0
-    entered: int = 0
-    work_done: int = 0
-    native_last: int = 0
-    native_back: int = 0
-    last: int = 0
-    back: int = 0
-
-    def seconds(self, reclaimed: int) -> Row:
-        """What the row of a run says about them. `reclaimed`: when no release was pending any more."""
-        return {
-            "inner_s": (self.native_last - self.entered) * 1e-9,
-            "wrapper_s": (self.back - self.begun) * 1e-9,
-            "teardown_s": (self.native_back - self.native_last + self.back - self.last) * 1e-9,
-            "reclaimed_s": (reclaimed - self.work_done) * 1e-9,
-        }
 
 
 class Ticker:

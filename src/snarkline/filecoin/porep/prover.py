@@ -14,11 +14,12 @@ from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.vanilla import Commitments, Phase1Output, check_phase1
 from snarkline.filecoin.registry import PorepVersion, SectorSize, porep_id
 from snarkline.formats.bellperson.proof import PROOF_BYTES, proof_from_bytes, proof_to_bytes
+from snarkline.groth16.classic import ClassicProver
 from snarkline.groth16.keys import Proof, ProvingKey, VerifyingKey
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify_many
 from snarkline.memory import Release
-from snarkline.r1cs.structured_witness import run_program
+from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.trace import span
 
 PARAMETER_FOLDER = Path("/var/tmp/filecoin-proof-parameters")
@@ -48,7 +49,9 @@ class PorepProver:
     """Proves sectors of one size with parameters that stay resident. A context manager.
 
     `circuit` is the constraint system of a partition, recorded here. Arguments after the key are those of `Prover`.
-    Raises MismatchError for parameters of another circuit.
+    With `classic_host` all partitions are proven in one call, which holds a, b and c of all of them and copies in host
+    memory (`ClassicProver`); `release` says how that is given back. Raises MismatchError for parameters of another
+    circuit.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class PorepProver:
         backend: str = "auto",
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
+        classic_host: bool = False,
     ) -> None:
         if key.curve is not BLS12_381 or key.n_public != size.n_public_inputs:
             raise MismatchError(
@@ -72,7 +76,13 @@ class PorepProver:
             self.circuit.native  # noqa: B018
         # Also a key that has matrices gets these: witnesses of another recording would be packed anew for each proof.
         key = key.attach(self.circuit)
-        self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
+        self._prover: Prover | ClassicProver
+        if classic_host:
+            self._prover = ClassicProver(
+                key, r1cs=self.circuit, backend=backend, threads=threads, release=release, host_copies=True
+            )
+        else:
+            self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
 
     @property
     def note(self) -> str:
@@ -94,22 +104,28 @@ class PorepProver:
             raise InputError(f"vanilla proofs of a {output.size.name} sector; the prover is for {self.size.name}")
         with span("check vanilla proofs"):
             check_phase1(output, graph_of(self.size, version))
-        partitions = range(self.size.n_partitions)
-        proofs = [self._partition(output, version, k, blinding_for_tests) for k in partitions]
-        return b"".join(proof_to_bytes(proof) for proof in proofs)
+        return b"".join(proof_to_bytes(proof) for proof in self._proofs(output, version, blinding_for_tests))
 
-    def _partition(
-        self, output: Phase1Output, version: PorepVersion, k: int, blinding: tuple[int, int] | None
-    ) -> Proof:
-        with span("partition", index=k):
-            with span("synthesis"):
-                witness = run_program(
-                    self.circuit, assignment(output, k), threads=self._prover.threads, arena=self._prover.arena
-                )
-            proof = self._prover.prove(witness, blinding_for_tests=blinding)
-            if proof.public != public_inputs(self.size, version, output.commitments, k):
-                raise InternalError(f"partition {k}: the circuit's public inputs are not those of the verifier")
-            return proof
+    def _proofs(self, output: Phase1Output, version: PorepVersion, blinding: tuple[int, int] | None) -> list[Proof]:
+        """The partitions one after another, or in one call."""
+        prover, partitions = self._prover, range(self.size.n_partitions)
+        if isinstance(prover, ClassicProver):
+            witnesses = [self._synthesis(output, version, k) for k in partitions]
+            return prover.prove(witnesses, blinding_for_tests=blinding)
+        proofs = []
+        for k in partitions:
+            with span("partition", index=k):
+                proofs.append(prover.prove(self._synthesis(output, version, k), blinding_for_tests=blinding))
+        return proofs
+
+    @span("synthesis")
+    def _synthesis(self, output: Phase1Output, version: PorepVersion, k: int) -> StructuredWitness:
+        """The witness of a partition."""
+        prover = self._prover
+        witness = run_program(self.circuit, assignment(output, k), threads=prover.threads, arena=prover.arena)
+        if witness.public(self.size.n_public_inputs) != public_inputs(self.size, version, output.commitments, k):
+            raise InternalError(f"partition {k}: the circuit's public inputs are not those of the verifier")
+        return witness
 
     def close(self) -> None:
         """Give everything back."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from snarkline.curves.curve import Group
 from snarkline.errors import FormatError, MismatchError
@@ -75,6 +76,22 @@ def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = Fals
         filtered=True,
         source=mapped,
     )
+
+
+class ParameterSizes(NamedTuple):
+    """The domain's size, and the number of wires."""
+
+    domain_size: int
+    n_wires: int
+
+
+def parameter_sizes(path: str | os.PathLike[str]) -> ParameterSizes:
+    """What the counts of a .params file say, without a look at its points. Raises OSError and FormatError."""
+    mapped = map_file(path)
+    reader = PointReader(mapped.path, mapped.data)
+    vk, _ = read_verifying_key(reader)
+    n_rows, n_private = 1 + reader.skip("h", Group.G1), reader.skip("l", Group.G1)
+    return ParameterSizes(n_rows, len(vk.ic) + n_private)
 
 
 def save_parameters(key: ProvingKey, path: str | os.PathLike[str]) -> None:

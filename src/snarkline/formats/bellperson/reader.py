@@ -38,19 +38,27 @@ class PointReader:
 
     def table(self, name: str, group: Group, *, subgroup: bool) -> PointTable:
         """An array with its count: points on the curve, with `subgroup` of order r."""
-        start = self.offset
-        count = int.from_bytes(self._take(f"{name}: count", 4).tobytes(), "big")
+        start, count = self.offset, self._count(name)
         with span(f"decode {name}", items=count, bytes=count * point_bytes(group)):
             table = self._decode(name, group, count)
         with span(f"check {name}", items=count):
             check_points(self.path, f"{name} at offset {start + 4}", table, subgroup=subgroup)
         return table
 
+    def skip(self, name: str, group: Group) -> int:
+        """The count of an array, whose points are passed over."""
+        count = self._count(name)
+        self._take(f"{name}: {count} points", count * point_bytes(group))
+        return count
+
     def end(self) -> None:
         """Raises unless everything was read."""
         left = len(self.data) - self.offset
         if left:
             raise FormatError(self.path, f"offset {self.offset}", "the end of the file", f"{left} more bytes")
+
+    def _count(self, name: str) -> int:
+        return int.from_bytes(self._take(f"{name}: count", 4).tobytes(), "big")
 
     def _decode(self, name: str, group: Group, count: int) -> PointTable:
         offset = self.offset

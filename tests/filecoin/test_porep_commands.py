@@ -1,0 +1,113 @@
+"""`snarkline porep` and `snarkline bench porep`, as processes: what they refuse, and the whole path."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference import VECTORS
+
+from snarkline.filecoin.registry import sector_size
+
+SECTOR = VECTORS / "seal_2KiB"
+STEM = sector_size("2KiB").parameter_stem()
+
+
+def snarkline(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "snarkline", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def done(*arguments: object) -> dict[str, Any]:
+    """The JSON of a command that must succeed."""
+    process = snarkline(*arguments, "--json")
+    assert process.returncode == 0, process.stderr
+    return dict(json.loads(process.stdout))
+
+
+@pytest.fixture
+def c1(tmp_path: Path) -> Path:
+    (tmp_path / "c1.json").write_bytes(lzma.decompress((SECTOR / "c1.json.xz").read_bytes()))
+    return tmp_path / "c1.json"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--params", "{folder}"], f"no {STEM}.params in "),
+        (["--params", "{folder}", "--sector-size", "8MiB"], r"no v28-stacked-.*\.params in "),
+        (["--params", "{folder}/none.params"], f"no such file; 2KiB needs {STEM}.params"),
+        (["--params", "{folder}/k.params"], "offset 0: alpha_g1: 1 points.*expected 96 bytes, found 0 bytes left"),
+        (["--params", "{folder}/k.params", "--sector-size", "32GiB"], r"\$\.vanilla_proofs.*an array of 10 items"),
+        (["--params", "{folder}/k.params", "-o", "{folder}/c1.json"], "a path that is no input"),
+    ],
+)
+def test_prove_refuses(c1: Path, options: list[str], message: str) -> None:
+    (c1.parent / "k.params").touch()
+    process = snarkline("porep", "prove", c1, *(option.format(folder=c1.parent) for option in options))
+    assert process.returncode == 2 and process.stderr.count("\n") == 1, process.stderr
+    assert re.search(message, process.stderr), process.stderr
+
+
+def test_bench_refuses(c1: Path) -> None:
+    process = snarkline("bench", "porep", c1, "--params", c1.parent)
+    assert process.returncode == 2 and f"no {STEM}.params" in process.stderr
+    process = snarkline("bench", "porep", c1, "--params", c1.parent, "--release", "later")
+    assert process.returncode == 2 and "--release: expected all or sync" in process.stderr
+
+
+def test_verify_tells_a_proof_from_a_false_one(c1: Path) -> None:
+    vk = SECTOR / "development.vk"
+    assert done("porep", "verify", c1, SECTOR / "proof.bin", "--vk", vk) == {"valid": True}
+    data = (SECTOR / "proof.bin").read_bytes()
+    other = c1.parent / "other.bin"
+    other.write_bytes(data[144:] + data[48:144] + data[:48])
+    process = snarkline("porep", "verify", c1, other, "--vk", vk)
+    assert process.returncode == 1 and "INVALID" in process.stdout
+    other.write_bytes(data[:-1])
+    process = snarkline("porep", "verify", c1, other, "--vk", vk)
+    assert process.returncode == 2 and "expected 192 bytes for 2KiB, found 191" in process.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_from_a_file_to_a_verified_proof(tmp_path: Path) -> None:
+    """The commands of docs/porep.md in both layouts, and the report under two policies. RESULTS.md has the last run."""
+    c1, proof, params = tmp_path / "c1.json", tmp_path / "proof.bin", tmp_path / f"{STEM}.params"
+    done("porep", "seal", SECTOR / "data", "-o", c1)
+    done("porep", "params", "-o", tmp_path)
+    proofs = set()
+    for options in ([], ["--classic-host", "--release", "detached"], ["--classic-host", "--release", "sync"]):
+        done("porep", "prove", c1, "--params", tmp_path, "-o", proof, *options)
+        assert done("porep", "verify", c1, proof, "--vk", tmp_path) == {"valid": True}
+        proofs.add(proof.read_bytes())
+    assert len(proofs) == 3  # blinding is drawn each time
+    changed = json.loads(c1.read_text())
+    changed["vanilla_proofs"][0][1]["labeling_proofs"][0]["parents"][0][0] ^= 1
+    c1.write_text(json.dumps(changed))
+    process = snarkline("porep", "prove", c1, "--params", params, "-o", tmp_path / "none.bin", "--classic-host")
+    assert process.returncode == 2 and not (tmp_path / "none.bin").exists()
+    assert re.search(r"partition 0, challenge 1 \(node \d+\): layer 1: the parents of its label", process.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_ghost_is_there_under_sync_and_gone_under_detached(c1: Path) -> None:
+    folder = c1.parent
+    done("porep", "params", "-o", folder)
+    options = ["--classic-host", "--circuits", 2, "--release", "sync,detached", "--trace", folder / "trace"]
+    result = done("bench", "porep", c1, "--params", folder, *options)
+    rows = {(row["layout"], row["policy"]): row for row in result["rows"]}
+    assert len(rows) == 5 and len({row["proofs_sha256"] for row in rows.values()}) == 1
+    assert all(row["verified"] == 2 for row in rows.values())
+    assert rows["classic", "sync"]["teardown_s"] > 0.02
+    after = rows["classic", "detached"]
+    assert after["wrapper_s"] - after["inner_s"] <= 0.004 * after["inner_s"]
+    names = {f"{layout}-{policy}{suffix}" for layout, policy in rows for suffix in (".json", ".html")}
+    assert {path.name for path in (folder / "trace").iterdir()} == names
