@@ -83,20 +83,24 @@ def circom_parameters(arity: int) -> PoseidonParameters:
     return PoseidonParameters(BN254, width, FULL_ROUNDS, partial, constants, matrix, 0, 0)
 
 
-@cache
 def neptune_parameters(arity: int, tag: int | None = None, *, strengthened: bool = False) -> PoseidonParameters:
     """neptune's Poseidon over BLS12-381 for 2, 4, 8, 11, 16, 24 or 36 inputs.
 
     `tag` is that of a Merkle tree, 2^arity - 1, if none is given. `strengthened` has a quarter more partial rounds.
     Raises KeyError for another arity.
     """
-    width, partial, r = arity + 1, NEPTUNE_PARTIAL_ROUNDS[arity], BLS12_381.r
+    partial = NEPTUNE_PARTIAL_ROUNDS[arity]
     if strengthened:
         partial = -(-partial * 5 // 4)
+    return _neptune_parameters(arity, (1 << arity) - 1 if tag is None else tag, partial)
+
+
+@cache
+def _neptune_parameters(arity: int, tag: int, partial: int) -> PoseidonParameters:
+    width, r = arity + 1, BLS12_381.r
     stream = _grain(BLS12_381, 1, width, partial)
     constants = tuple(islice(_below(stream, r), (FULL_ROUNDS + partial) * width))
     matrix = tuple(tuple(pow(i + j + width, -1, r) for j in range(width)) for i in range(width))
-    tag = (1 << arity) - 1 if tag is None else tag
     return PoseidonParameters(BLS12_381, width, FULL_ROUNDS, partial, constants, matrix, tag, 1)
 
 
@@ -105,8 +109,8 @@ def parameters_for(curve: Curve, arity: int) -> PoseidonParameters:
     return circom_parameters(arity) if curve is BN254 else neptune_parameters(arity)
 
 
-def _grain(curve: Curve, sbox: int, width: int, partial_rounds: int) -> Iterator[int]:
-    """The bits of the Grain LFSR in self-shrinking mode (eprint 2019/458, appendix E).
+def _grain(curve: Curve, sbox: int, width: int, partial_rounds: int) -> Iterator[str]:
+    """The bits, as digits, of the Grain LFSR in self-shrinking mode (eprint 2019/458, appendix E).
 
     The 80 bits of the state describe the instance: prime field, `sbox` (the number of x^5, on which implementations
     differ), bits of the modulus, width, rounds, and ones.
@@ -116,31 +120,33 @@ def _grain(curve: Curve, sbox: int, width: int, partial_rounds: int) -> Iterator
     for value, n_bits in (*fields, ((1 << 30) - 1, 30)):
         state = state << n_bits | value
 
-    def step() -> int:
-        # Bit 0 of the register, the oldest, is the topmost of `state`.
+    def block() -> int:
+        """The next 16 bits, the first of them topmost: they depend on the state alone, as no tap is beyond 80 - 16."""
         nonlocal state
-        bit = 0
-        for tap in (62, 51, 38, 23, 13, 0):
-            bit ^= state >> (79 - tap)
-        state = (state << 1 | bit & 1) & ((1 << 80) - 1)
-        return bit & 1
+        bits = 0
+        for tap in (62, 51, 38, 23, 13, 0):  # bit 0 of the register, the oldest, is the topmost of `state`
+            bits ^= state >> (64 - tap)
+        bits &= 0xFFFF
+        state = (state << 16 | bits) & ((1 << 80) - 1)
+        return bits
 
-    for _ in range(160):
-        step()
+    for _ in range(160 // 16):
+        block()
     while True:
-        keep, bit = step(), step()
-        if keep:
-            yield bit
+        bits = block()
+        yield from _KEPT[bits >> 8]
+        yield from _KEPT[bits & 0xFF]
 
 
-def _number(bits: Iterator[int], n_bits: int) -> int:
-    value = 0
-    for bit in islice(bits, n_bits):
-        value = value << 1 | bit
-    return value
+# Of the pairs of bits in a byte, the second ones of those whose first is 1, as digits.
+_KEPT = tuple("".join(f"{byte >> i & 1}" for i in (6, 4, 2, 0) if byte >> (i + 1) & 1) for byte in range(256))
 
 
-def _below(bits: Iterator[int], r: int) -> Iterator[int]:
+def _number(bits: Iterator[str], n_bits: int) -> int:
+    return int("".join(islice(bits, n_bits)), 2)
+
+
+def _below(bits: Iterator[str], r: int) -> Iterator[int]:
     """Numbers below r, others drawn again."""
     while True:
         value = _number(bits, r.bit_length())
