@@ -149,6 +149,7 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
     """One thing of the second challenge changed."""
     first, second = output.partitions[0]
     column, label = second.column, second.labels[1]
+    inclusion, levels = column.inclusion, column.inclusion.path
     changed = {
         "data leaf": lambda: replace(second, comm_d=replace(second.comm_d, leaf=flipped(second.comm_d.leaf))),
         "replica leaf": lambda: replace(
@@ -161,6 +162,11 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
             second, labels=(second.labels[0], replace(label, parents=(flipped(label.parents[0]), *label.parents[1:])))
         ),
         "encoding": lambda: replace(second, encoding=second.labels[0]),
+        "path cut": lambda: replace(second, column=replace(column, inclusion=replace(inclusion, path=levels[:-1]))),
+        "index": lambda: replace(
+            second,
+            column=replace(column, inclusion=replace(inclusion, path=(replace(levels[0], index=8), *levels[1:]))),
+        ),
         "challenge": lambda: first,
     }[what]()
     return replace(output, partitions=((first, changed),))
@@ -168,7 +174,10 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
 
 @pytest.mark.parametrize(
     "what",
-    ["data leaf", "replica leaf", "own row", "parent order", "parent missing", "label parent", "encoding", "challenge"],
+    [
+        *("data leaf", "replica leaf", "own row", "parent order", "parent missing", "label parent", "encoding"),
+        *("path cut", "index", "challenge"),
+    ],
 )
 def test_a_tampered_proof_is_named(sector: SealedSector, phase1: Phase1Output, what: str) -> None:
     with pytest.raises(InputError, match=r"partition 0, challenge 1 \(node \d+\): .* does not hold"):

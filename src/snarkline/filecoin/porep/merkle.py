@@ -54,15 +54,6 @@ class MerkleProof:
             weight *= len(element.hashes) + 1
         return position
 
-    def computed_root(self, hash_of: Callable[[int], RowHash]) -> bytes:
-        """The root that leaf and path lead to; `hash_of(arity)` hashes rows of that arity."""
-        running = self.leaf
-        for element in self.path:
-            row = (*element.hashes[: element.index], running, *element.hashes[element.index :])
-            (digest,) = hash_of(len(row))(rows_of([row]))
-            running = bytes(digest)
-        return running
-
 
 class MerkleTree:
     """All levels of a tree, in memory: 32 bytes a node."""
@@ -85,6 +76,16 @@ class MerkleTree:
             path.append(PathElement(tuple(siblings), index))
             position //= arity
         return MerkleProof(self.root, self.levels[0][leaf].tobytes(), tuple(path))
+
+
+def computed_roots(proofs: Sequence[MerkleProof], hash_of: Callable[[int], RowHash]) -> list[bytes]:
+    """The roots that leaves and paths lead to. All paths have the same arities, and each level is hashed together;
+    `hash_of(arity)` hashes rows of that arity."""
+    running = [proof.leaf for proof in proofs]
+    for elements in zip(*(proof.path for proof in proofs), strict=True):
+        rows = [(*e.hashes[: e.index], own, *e.hashes[e.index :]) for e, own in zip(elements, running, strict=True)]
+        running = [bytes(digest) for digest in hash_of(len(rows[0]))(rows_of(rows))]
+    return running
 
 
 def rows_of(rows: Sequence[Sequence[bytes]]) -> Elements:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from snarkline.curves.curve import BLS12_381
@@ -10,7 +10,7 @@ from snarkline.errors import InputError
 from snarkline.filecoin.hashers import poseidon, sha256_rows
 from snarkline.filecoin.porep.challenges import interactive_challenges
 from snarkline.filecoin.porep.graph import StackedGraph
-from snarkline.filecoin.porep.merkle import MerkleProof, RowHash, level_arities, rows_of
+from snarkline.filecoin.porep.merkle import MerkleProof, RowHash, computed_roots, level_arities, rows_of
 from snarkline.filecoin.porep.seal import SealedSector, label, label_parents
 from snarkline.filecoin.registry import SectorSize, TreeShape
 
@@ -118,22 +118,62 @@ def check_phase1(output: Phase1Output, graph: StackedGraph) -> None:
         expected = interactive_challenges(size, known.replica_id, known.seed, k)
         if len(proofs) != len(expected):
             raise InputError(f"partition {k}: expected {len(expected)} challenges, found {len(proofs)}")
+        hashed = _Hashed(size, proofs)
         for i, (proof, node) in enumerate(zip(proofs, expected, strict=True)):
-            for claim, holds in _claims(output, graph, proof, node):
+            for claim, holds in _claims(output, graph, hashed, proof, node):
                 if not holds:
                     raise InputError(f"partition {k}, challenge {i} (node {node}): {claim} does not hold")
 
 
-def _claims(output: Phase1Output, graph: StackedGraph, proof: ChallengeProof, node: int) -> Iterator[tuple[str, bool]]:
+class _Hashed:
+    """All hashes of a partition's openings. They are made together: one after another they would keep one processor
+    busy, for seconds at 32 GiB."""
+
+    def __init__(self, size: SectorSize, proofs: Sequence[ChallengeProof]) -> None:
+        self._size = size
+        columns = [c for p in proofs for c in (p.column, *p.base_parents, *p.expander_parents)]
+        whole = [c for c in columns if len(c.rows) == size.n_layers]
+        leaves = poseidon(size.n_layers)(rows_of([c.rows for c in whole])) if whole else ()
+        self._leaves = {id(column): bytes(leaf) for column, leaf in zip(whole, leaves, strict=True)}
+        in_replica = [*(c.inclusion for c in columns), *(p.comm_r_last for p in proofs)]
+        in_data = [p.comm_d for p in proofs]
+        self._roots = self._paths(in_replica, size.shape, poseidon)
+        self._roots |= self._paths(in_data, TreeShape(2), lambda _: sha256_rows)
+
+    def leaf(self, column: ColumnProof) -> bytes | None:
+        """The hash of a column; None for one of another number of rows."""
+        return self._leaves.get(id(column))
+
+    def includes(self, proof: MerkleProof, root: bytes, node: int) -> bool:
+        """Whether a proof shows a node's leaf to be in the tree of a root."""
+        return proof.root == root == self._roots.get(id(proof)) and proof.position == node
+
+    def _paths(
+        self, proofs: Sequence[MerkleProof], shape: TreeShape, hash_of: Callable[[int], RowHash]
+    ) -> dict[int, bytes]:
+        """The roots that the paths of this shape lead to."""
+        arities = level_arities(shape, self._size.n_nodes)
+        formed = [p for p in proofs if _is_formed(p, arities)]
+        return {id(p): root for p, root in zip(formed, computed_roots(formed, hash_of), strict=True)}
+
+
+def _is_formed(proof: MerkleProof, arities: list[int]) -> bool:
+    """Whether a path has these arities."""
+    return [len(e.hashes) + 1 for e in proof.path] == arities and all(
+        0 <= e.index < arity for e, arity in zip(proof.path, arities, strict=True)
+    )
+
+
+def _claims(
+    output: Phase1Output, graph: StackedGraph, hashed: _Hashed, proof: ChallengeProof, node: int
+) -> Iterator[tuple[str, bool]]:
     size, known = output.size, output.commitments
     base, expander = graph.parents(node)
     comm_c, comm_r_last = proof.column.inclusion.root, proof.comm_r_last.root
     comm_r = poseidon(2)(rows_of([(comm_c, comm_r_last)]))[0].tobytes()
     yield "comm_r = H(comm_c, comm_r_last)", comm_r == known.comm_r
-    in_d = _included(proof.comm_d, known.comm_d, node, TreeShape(2), size, sha=True)
-    yield "the inclusion of the data in comm_d", in_d
-    in_r_last = _included(proof.comm_r_last, comm_r_last, node, size.shape, size)
-    yield "the inclusion of the replica in comm_r_last", in_r_last
+    yield "the inclusion of the data in comm_d", hashed.includes(proof.comm_d, known.comm_d, node)
+    yield "the inclusion of the replica in comm_r_last", hashed.includes(proof.comm_r_last, comm_r_last, node)
     groups = (
         ("the node's column", (proof.column,), [node]),
         ("base parent", proof.base_parents, base),
@@ -144,9 +184,9 @@ def _claims(output: Phase1Output, graph: StackedGraph, proof: ChallengeProof, no
         for j, (column, expected) in enumerate(zip(columns, nodes, strict=False)):
             where = name if len(nodes) == 1 else f"{name} {j} (node {expected})"
             yield f"{where}: its {size.n_layers} rows", len(column.rows) == size.n_layers
-            leaf = poseidon(size.n_layers)(rows_of([column.rows]))[0].tobytes()
-            yield f"{where}: the hash of its column", column.node == expected and leaf == column.inclusion.leaf
-            yield f"{where}: its inclusion in comm_c", _included(column.inclusion, comm_c, expected, size.shape, size)
+            hashes = hashed.leaf(column) == column.inclusion.leaf
+            yield f"{where}: the hash of its column", column.node == expected and hashes
+            yield f"{where}: its inclusion in comm_c", hashed.includes(column.inclusion, comm_c, expected)
     yield from _label_claims(output, proof, node)
 
 
@@ -166,14 +206,3 @@ def _label_claims(output: Phase1Output, proof: ChallengeProof, node: int) -> Ite
     encoded = (key + int.from_bytes(proof.comm_d.leaf, "little")) % BLS12_381.r
     yield "the encoding of the data", encoded == int.from_bytes(proof.comm_r_last.leaf, "little")
     yield "the encoding's key", proof.encoding == proof.labels[-1]
-
-
-def _included(
-    proof: MerkleProof, root: bytes, node: int, shape: TreeShape, size: SectorSize, *, sha: bool = False
-) -> bool:
-    arities = level_arities(shape, size.n_nodes)
-    well_formed = [len(e.hashes) + 1 for e in proof.path] == arities and all(
-        0 <= e.index < arity for e, arity in zip(proof.path, arities, strict=False)
-    )
-    hash_of: Callable[[int], RowHash] = (lambda _: sha256_rows) if sha else poseidon
-    return well_formed and proof.root == root and proof.position == node and proof.computed_root(hash_of) == root
