@@ -150,6 +150,7 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
     first, second = output.partitions[0]
     column, label = second.column, second.labels[1]
     inclusion, levels = column.inclusion, column.inclusion.path
+    too_high = (replace(levels[0], index=8), *levels[1:])
     changed = {
         "data leaf": lambda: replace(second, comm_d=replace(second.comm_d, leaf=flipped(second.comm_d.leaf))),
         "replica leaf": lambda: replace(
