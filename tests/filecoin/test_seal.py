@@ -164,10 +164,7 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
         ),
         "encoding": lambda: replace(second, encoding=second.labels[0]),
         "path cut": lambda: replace(second, column=replace(column, inclusion=replace(inclusion, path=levels[:-1]))),
-        "index": lambda: replace(
-            second,
-            column=replace(column, inclusion=replace(inclusion, path=(replace(levels[0], index=8), *levels[1:]))),
-        ),
+        "index": lambda: replace(second, column=replace(column, inclusion=replace(inclusion, path=too_high))),
         "challenge": lambda: first,
     }[what]()
     return replace(output, partitions=((first, changed),))
