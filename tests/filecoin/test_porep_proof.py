@@ -150,3 +150,5 @@ def test_parameters_that_are_missing_are_named(tmp_path: Path) -> None:
 def test_a_key_of_another_size_is_refused(key: ProvingKey) -> None:
     with pytest.raises(MismatchError, match="32GiB has 327"):
         PorepProver(sector_size("32GiB"), key)
+    with pytest.raises(MismatchError, match=r"is for 2685713 wires; the circuit of 8MiB has \d+$"):
+        PorepProver(sector_size("8MiB"), key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, output_stream, require_writable
-from snarkline.cli.prove import BackendName, ReleaseName
+from snarkline.cli.prove import USUAL, BackendName, ReleaseName
 
 if TYPE_CHECKING:
     from snarkline.filecoin.registry import SectorSize
@@ -186,9 +186,9 @@ def prove(
         outputs.enter_context(output_stream(output)).write(proofs)
         if timeline is not None and trace is not None:
             stage_text(outputs, {trace: timeline.rendered(trace)})
-    report.line(
-        f"{len(proofs)} bytes written to {output} (parameters {loaded - started:.2f} s, proof {proved - loaded:.2f} s)"
-    )
+    note = "" if prover.note == USUAL else f", {prover.note}"
+    seconds = f"parameters {loaded - started:.2f} s, proof {proved - loaded:.2f} s"
+    report.line(f"{len(proofs)} bytes written to {output} ({seconds}{note})")
     if trace is not None:
         report.line(f"timeline written to {trace}")
     report.result(
@@ -196,6 +196,7 @@ def prove(
             "proof": str(output),
             "params": str(path),
             "bytes": len(proofs),
+            "backend": prover.note,
             "load_seconds": round(loaded - started, 6),
             "proof_seconds": round(proved - loaded, 6),
         }

@@ -64,14 +64,19 @@ class PorepProver:
         release: Release | str = Release.RECYCLE,
         classic_host: bool = False,
     ) -> None:
+        what = " ".join(["the key", key.path or ""]).rstrip()
         if key.curve is not BLS12_381 or key.n_public != size.n_public_inputs:
             raise MismatchError(
-                f"the key has {key.n_public} public inputs over {key.curve.name}; "
+                f"{what} has {key.n_public} public inputs over {key.curve.name}; "
                 f"the circuit of {size.name} has {size.n_public_inputs} over {BLS12_381.name}"
             )
         self.size = size
         with span("record circuit"):
             self.circuit = porep_circuit(size)
+        if key.n_wires != self.circuit.n_wires:
+            raise MismatchError(
+                f"{what} is for {key.n_wires} wires; the circuit of {size.name} has {self.circuit.n_wires}"
+            )
         with span("compile circuit"):  # the core's form of it, which is made once: here, not within the first proof
             self.circuit.native  # noqa: B018
         # Also a key that has matrices gets these: witnesses of another recording would be packed anew for each proof.
