@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,9 +28,10 @@ class StackedGraph:
     porep_id: bytes
     version: PorepVersion
 
-    def parents(self, node: int) -> tuple[list[int], list[int]]:
-        """Base parents (of the layer itself) and expander parents (of the layer before), in order."""
-        return self.base_parents(np.array([node]))[0].tolist(), self.expander_parents(node)
+    def parents(self, nodes: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+        """For each node its base parents (of the layer itself) and expander parents (of the layer before), in order."""
+        base = self.base_parents(np.array(nodes, np.int64)).tolist()
+        return [(row, self.expander_parents(node)) for row, node in zip(base, nodes, strict=True)]
 
     def base_parents(self, nodes: Nodes) -> Nodes:
         """Six nodes below each node, shape (n, 6); nodes 0 and 1 have six times node 0.

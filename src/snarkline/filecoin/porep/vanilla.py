@@ -84,7 +84,7 @@ def prove_partitions(sector: SealedSector, seed: bytes) -> Phase1Output:
 
 
 def _open(sector: SealedSector, node: int) -> ChallengeProof:
-    base, expander = sector.graph.parents(node)
+    ((base, expander),) = sector.graph.parents([node])
     labels = []
     for layer, current in enumerate(sector.labels, start=1):
         row = [current[p].tobytes() for p in base]
@@ -118,9 +118,9 @@ def check_phase1(output: Phase1Output, graph: StackedGraph) -> None:
         expected = interactive_challenges(size, known.replica_id, known.seed, k)
         if len(proofs) != len(expected):
             raise InputError(f"partition {k}: expected {len(expected)} challenges, found {len(proofs)}")
-        hashed = _Hashed(size, proofs)
-        for i, (proof, node) in enumerate(zip(proofs, expected, strict=True)):
-            for claim, holds in _claims(output, graph, hashed, proof, node):
+        hashed, all_parents = _Hashed(size, proofs), graph.parents(expected)
+        for i, (proof, node, parents) in enumerate(zip(proofs, expected, all_parents, strict=True)):
+            for claim, holds in _claims(output, parents, hashed, proof, node):
                 if not holds:
                     raise InputError(f"partition {k}, challenge {i} (node {node}): {claim} does not hold")
 
@@ -165,10 +165,10 @@ def _is_formed(proof: MerkleProof, arities: list[int]) -> bool:
 
 
 def _claims(
-    output: Phase1Output, graph: StackedGraph, hashed: _Hashed, proof: ChallengeProof, node: int
+    output: Phase1Output, parents: tuple[list[int], list[int]], hashed: _Hashed, proof: ChallengeProof, node: int
 ) -> Iterator[tuple[str, bool]]:
     size, known = output.size, output.commitments
-    base, expander = graph.parents(node)
+    base, expander = parents
     comm_c, comm_r_last = proof.column.inclusion.root, proof.comm_r_last.root
     comm_r = poseidon(2)(rows_of([(comm_c, comm_r_last)]))[0].tobytes()
     yield "comm_r = H(comm_c, comm_r_last)", comm_r == known.comm_r
