@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -180,7 +181,10 @@ class ClassicProver:
         if resident is not v:
             return resident
         limbs = self.arena.empty(v.limbs.shape, secret=True)
-        np.copyto(limbs, v.limbs)
+        step = -(-len(limbs) // self.threads)
+        parts = [slice(begin, begin + step) for begin in range(0, len(limbs), step)]
+        with ThreadPoolExecutor(self.threads) as copiers:  # NumPy copies without the GIL
+            list(copiers.map(lambda part: np.copyto(limbs[part], v.limbs[part]), parts))
         return FrVector(v.curve, limbs, v.form)
 
     def close(self) -> None:
