@@ -62,29 +62,67 @@ def test_two_devices_share_proofs_and_hold_no_more_after_a_hundred(circuit, expe
     assert cupy.cuda.runtime.getDevice() == 0
 
 
-@pytest.mark.parametrize("dies", [0, 1])
-@pytest.mark.parametrize("backend", ["auto", "cuda"])
-def test_one_of_two_devices_dies_and_the_other_goes_on(circuit, two_devices, dies: int, backend: str) -> None:
-    done = script(
-        PROVE
-        + f"""
-import threading
+IN_THREADS = """
+import ctypes, threading
 import cupy
-with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
-    expected = prove(prover)
-    with cupy.cuda.Device({dies}):
-        cupy.RawModule(code={SPIN!r}, options=("-std=c++17",)).get_function("trap")((1,), (1,), ())
-    proofs = []
-    threads = [threading.Thread(target=lambda: proofs.extend(prove(prover) for _ in range(5))) for _ in range(4)]
+import snarkline.errors
+results = []
+def attempt(prover):
+    try:
+        results.append(prove(prover))
+    except snarkline.errors.DeviceError:
+        results.append(None)
+def attempt_in_threads(prover):
+    results.clear()
+    threads = [threading.Thread(target=lambda: [attempt(prover) for _ in range(5)]) for _ in range(4)]
     for thread in threads: thread.start()
     for thread in threads: thread.join()
-    assert proofs == [expected] * 20, len(proofs)
-    assert prove(prover) == expected, "by the thread whose device died"
+    attempt(prover)  # by the thread that did the harm
+"""
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_one_of_two_devices_is_lost_and_the_other_goes_on(circuit, two_devices, lost: int, backend: str) -> None:
+    done = script(
+        PROVE
+        + IN_THREADS
+        + f"""
+with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
+    expected = prove(prover)
+    attempt_in_threads(prover)
+    cuda, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+    assert cuda.cuDeviceGet(ctypes.byref(device), {lost}) == 0
+    assert cuda.cuDevicePrimaryCtxReset(device) == 0
+    attempt_in_threads(prover)
+    assert results == [expected] * 21, results
     failures = [a.failure for a in prover._runner._all]
-    assert failures[{dies}] and not failures[{1 - dies}], failures
+    assert failures[{lost}] and not failures[{1 - lost}], failures
     print("ok", prover.note)
 """,
         circuit[2],
     )
     assert done.returncode == 0 and "ok on NVIDIA" in done.stdout, done.stdout + done.stderr
     assert done.stderr.count("proofs are made on NVIDIA") == 1, done.stderr
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_a_kernel_that_traps_on_one_of_two_devices(circuit, two_devices, backend: str) -> None:
+    """CUDA ends the contexts of all devices in the process, one after the other. No proof is wrong until then."""
+    done = script(
+        PROVE
+        + IN_THREADS
+        + f"""
+with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
+    expected = prove(prover)
+    with cupy.cuda.Device(1):
+        cupy.RawModule(code={SPIN!r}, options=("-std=c++17",)).get_function("trap")((1,), (1,), ())
+    attempt_in_threads(prover)
+    assert set(results) <= {{expected, None}} and len(results) == 21, results
+    assert None not in results or {backend!r} == "cuda"
+    assert prover._runner._all[1].failure
+    print("ok", prover.note)
+""",
+        circuit[2],
+    )
+    assert done.returncode == 0 and "ok" in done.stdout, done.stdout + done.stderr
