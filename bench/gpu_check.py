@@ -33,6 +33,7 @@ from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import Timeline
 
+TITLES = {"bls12_381": "BLS12-381", "bn254": "BN254"}
 RNG = np.random.default_rng(7)
 
 
@@ -114,7 +115,7 @@ class Check:
         return time.perf_counter() - self.begin > self.arguments.budget
 
     def build(self) -> None:
-        seconds = {}
+        seconds, loads = {}, {}
         for curve in CURVES.values():
             begin = time.perf_counter()
             modules = modules_of(curve)
@@ -123,8 +124,9 @@ class Check:
             self.say(f"{curve.name}: {len(built.seconds)} modules compiled in {time.perf_counter() - begin:.1f} s")
             begin = time.perf_counter()
             self.device.prepare(modules)
-            self.say(f"loaded in {time.perf_counter() - begin:.2f} s")
-        self.report["compile_seconds"] = seconds
+            loads[curve.name] = round(time.perf_counter() - begin, 3)
+            self.say(f"loaded in {loads[curve.name]:.3f} s")
+        self.report |= {"compile_seconds": seconds, "load_seconds": loads}
         self.say(f"compile: {sum(seconds.values()):.1f} s in all; {sorted(seconds.items(), key=lambda x: -x[1])[:6]}")
 
     def timed(self, run, repetitions: int = 5) -> float:
@@ -315,8 +317,9 @@ class Check:
         return row
 
     def profile(self) -> None:
-        """A sum of each curve and a transform between marks, for `ncu --profile-from-start off`."""
-        runs = []
+        """A sum of each curve and a transform between marks, for `ncu --profile-from-start off`; the report says how
+        many kernels each launches."""
+        runs = {}
         for curve in (BLS12_381, BN254):
             n = 1 << 22
             index = np.zeros((n, 4), np.uint64)
@@ -324,19 +327,35 @@ class Check:
             table = self.gpu.fixed_base(Point.generator(curve, Group.G1), FrVector(curve, index, Form.CANONICAL))
             points = [(Group.G1, self.device.upload(table.limbs))]
             msm, scalars = backend_module.Msm(self.device, curve), self.device.upload(random_scalars(curve, n))
-            runs.append(lambda msm=msm, points=points, scalars=scalars: msm.run(points, scalars, False))
+            runs[f"sum, {TITLES[curve.name]}"] = lambda msm=msm, p=points, s=scalars: msm.run(p, s, False)
         curve = BLS12_381
         transform = TransformBuilder(self.device, curve).build(24, pow(curve.generator, (curve.r - 1) >> 24, curve.r))
         data = self.device.upload(random_scalars(curve, 1 << 24))
-        runs.append(lambda: run_transform(self.device, Module("ntt", curve.name), transform, data))
-        for run in runs:
-            run()
+        runs[f"transform, {TITLES[curve.name]}"] = lambda: run_transform(
+            self.device, Module("ntt", curve.name), transform, data
+        )
+        self.report["launches"] = {name: self.launches_of(run) for name, run in runs.items()}
         self.device.synchronize()
         self.cupy.cuda.profiler.start()
-        for run in runs:
+        for run in runs.values():
             run()
         self.device.synchronize()
         self.cupy.cuda.profiler.stop()
+
+    def launches_of(self, run) -> int:
+        """How many kernels one run launches."""
+        launch, names = self.device.launch, []
+
+        def counting(module, kernel, *arguments, **keywords):
+            names.append(kernel)
+            launch(module, kernel, *arguments, **keywords)
+
+        self.device.launch = counting
+        try:
+            run()
+        finally:
+            del self.device.launch
+        return len(names)
 
     # ---- proofs ----
 

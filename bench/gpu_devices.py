@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_check import circuit
-from machine import facts
+from machine import facts, gpu_facts
 
 from snarkline import Prover, ProvingKey, Witness, setup
 from snarkline.backend.cuda import open_device
@@ -51,7 +51,7 @@ def main() -> None:
         return
     begin = time.perf_counter()
     devices = [open_device(ordinal) for ordinal in range(2)]
-    report = {"devices": [device.name for device in devices], **facts(), "rows": []}
+    report = {"devices": [device.name for device in devices], **facts(), **gpu_facts(), "rows": []}
     for device in devices:
         device.close()
     for case in arguments.cases.split(","):

@@ -11,6 +11,7 @@ SHOWN = 100
 
 
 def results() -> list[dict[str, Any]]:
+    """The records; one whose measurement was cut short lacks its last sections."""
     return load("gpu")
 
 
@@ -45,9 +46,16 @@ def modules() -> str:
         slowest = max(seconds, key=seconds.__getitem__)
         lines.append(
             f"{len(seconds)} modules, {sum(seconds.values()):.0f} core-seconds together, {slowest} the longest with "
-            f"{seconds[slowest]:.0f}.\n" + machine(result)
+            f"{seconds[slowest]:.0f}.{_loading(result)}\n"
+            + machine(result | {"commit": result.get("build_commit", result["commit"])})
         )
     return "".join(lines) or "Not recorded.\n"
+
+
+def _loading(result: dict[str, Any]) -> str:
+    if "load_seconds" not in result:
+        return ""
+    return f" Loading those of a curve takes {max(result['load_seconds'].values()):.2f} s."
 
 
 def transforms() -> str:
@@ -130,6 +138,57 @@ def profile() -> str:
     return text or "Not recorded.\n"
 
 
+def notes() -> str:
+    """What the profile says, kernel by kernel."""
+    text = ""
+    for result in results():
+        found = {(entry["run"], entry["kernel"]): entry for entry in result["profile"]}
+        additions = _span(found, "sum, BLS12-381", ("first_additions", "later_additions"), "wide_multiplier_pct")
+        registers = _span(found, "sum, BLS12-381", ("first_additions", "later_additions"), "registers")
+        loads = _span(found, "sum, BLS12-381", ("first_denominators", "later_denominators"), "l2_pct")
+        narrow = _span(found, "sum, BN254", ("first_denominators", "later_denominators"), "l2_pct")
+        scatter = found.get(("sum, BLS12-381", "sort_scatter"))
+        passes = _span(found, "transform, BLS12-381", ("ntt_forward", "ntt_forward_last"), "wide_multiplier_pct")
+        top = found.get(("sum, BLS12-381", "inverse_top"))
+        lines = []
+        if additions and registers:
+            lines.append(
+                f"`additions` keep the multiplier busy for {additions} % of the time over 381 bits. With {registers} "
+                "registers a thread there are few warps a scheduler, which do not always hide the latencies between "
+                "dependent instructions (`wait`)."
+            )
+        if loads and narrow:
+            lines.append(
+                "`denominators` read one coordinate of each of two points, at random addresses, and make one product "
+                f"of them: the second-level cache works at {loads} % of what it can, over 254 bits at {narrow} %. "
+                "There a product takes less than half the time but points are two thirds of the size. So all rounds in "
+                "BN254 are nearer to the memory's limit than to the multiplier's."
+            )
+        if scatter:
+            lines.append(
+                "`sort_scatter` is bound by the latency of its phases, at "
+                f"{scatter['dram_bytes_per_s'] / 1e12:.1f} TB/s of the memory."
+            )
+        if top:
+            lines.append(
+                f"`inverse_top` is one inversion, which all else waits for: up to {top['us']:.0f} us a round. With the "
+                "launches of a round it bounds small sums."
+            )
+        if passes:
+            lines.append(
+                f"The passes of a transform keep the multiplier busy for {passes} % of the time; the rest is barriers, "
+                "and loads and stores at either end of a tile."
+            )
+        text += "".join(f"* {line}\n" for line in lines)
+    return text or "Not recorded.\n"
+
+
+def _span(found: dict[tuple[str, str], dict[str, Any]], run: str, kernels: tuple[str, ...], metric: str) -> str:
+    """From the least to the greatest among those kernels that are there."""
+    values = sorted({round(found[run, kernel][metric]) for kernel in kernels if (run, kernel) in found})
+    return " to ".join(str(value) for value in dict.fromkeys((values[0], values[-1]))) if values else ""
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-ceilings": ceilings,
     "gpu-modules": modules,
@@ -137,4 +196,5 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-sums": sums,
     "gpu-proofs": proofs,
     "gpu-profile": profile,
+    "gpu-profile-notes": notes,
 }

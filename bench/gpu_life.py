@@ -4,7 +4,8 @@
 
 small: microseconds of an allocation and a launch. memory: GB/s to the device from pageable, staged and page-locked
 memory. gap: wall against device time of whole proofs. auto: proofs by size on CPU and GPU, and what opening costs.
-stream: sums whose bases come from the host. pinned: page-locking and its end.
+stream: sums whose bases come from the host. pinned: page-locking and its end, and a process that ends with memory
+locked. bench/record_gpu.py makes docs/data/gpu-life of the result.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -21,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from gpu_check import circuit
+from machine import facts, gpu_facts
 
 from snarkline import Prover, setup
 from snarkline.backend.cuda import CudaPinner, Gpu, open_device
@@ -153,7 +157,7 @@ def measured_gap(prover: Prover, witness: Any) -> Row:
 
 def auto(gpu: Gpu) -> Row:
     table: Row = {}
-    for log_n in (12, 14, 15, 16, 17, 18):
+    for log_n in (12, 14, 16, 17, 18, 19, 20):
         for kind in ("random", "bits"):
             r1cs, witness = circuit(BN254, log_n, kind)
             key = setup(r1cs, backend="cuda")
@@ -200,7 +204,27 @@ def pinned(gpu: Gpu) -> Row:
             del lease
             arena.trim()
             row[f"{gib} GiB"] = {"lock_s": round(middle - begin, 3), "unlock_s": round(time.perf_counter() - middle, 3)}
-    return row
+    child = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=True)
+    return row | {"exit_s": round(time.time() - float(child.stdout), 2), "exit_gib": ENDING_GIB}
+
+
+ENDING_GIB = 2
+ENDING = f"""
+import time
+import cupy, numpy as np
+from snarkline.backend.cuda import CudaFence, CudaPinner, open_device
+from snarkline.memory import Arena
+gpu = open_device()
+arena = Arena(pinner=CudaPinner(gpu))
+lease = arena.lease({ENDING_GIB} << 30, np.uint8, registered=True)
+target = gpu.empty({ENDING_GIB} << 30, "u1")
+for _ in range(4):
+    gpu.staging.send(target, lease.array)
+arena.keep_until(lease, CudaFence(gpu))
+lease.release()
+print(time.time(), flush=True)
+"""
+"""A process that ends while the device reads page-locked memory."""
 
 
 def main() -> None:
@@ -209,11 +233,9 @@ def main() -> None:
     parser.add_argument("--only", default="small,memory,pinned,gap,stream,auto")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    report: Row = {}
     begin = time.perf_counter()
     gpu = open_device()
-    report["open_s"] = round(time.perf_counter() - begin, 3)
-    report["device"] = gpu.name
+    report: Row = {"open_s": round(time.perf_counter() - begin, 3), "device": gpu.name, **facts(), **gpu_facts()}
     for part in arguments.only.split(","):
         try:
             report[part] = globals()[part](gpu)

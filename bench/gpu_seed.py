@@ -1,10 +1,11 @@
 """The measurement that this system began with, on a GPU: a, b, c and the inner vectors in host memory, by policy.
 
-    python bench/gpu_seed.py OUT.json [--log-n 22] [--gib 96] [--small-gib 12] [--budget 280]
+    python bench/gpu_seed.py OUT.json [--curve bls12_381] [--log-n 22] [--gib 20] [--policies ...] [--budget 190]
 
-Makes a circuit and a key, then runs `snarkline bench prove --backend cuda --release all --classic-host` policy by
-policy, each in a process of its own: some with `--gib` of vectors, then all with `--small-gib`. Stops at the budget of
-seconds; what was measured until then is in the file.
+Makes a circuit and a key, then runs `snarkline bench prove --backend cuda --release ... --classic-host` policy by
+policy, each in a process of its own, with `--gib` of vectors on both sides together. A policy may have its own size:
+`sync=96`. Those that would not end within the budget of seconds are left out; the file has what was measured until
+then.
 """
 
 from __future__ import annotations
@@ -14,64 +15,91 @@ import json
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_check import circuit
-from machine import facts
+from machine import facts, gpu_facts
 
 from snarkline import save_proving_key, setup
 from snarkline.backend.cuda import open_device
 from snarkline.cli.bench import classic
-from snarkline.curves.curve import BN254
+from snarkline.curves.curve import CURVES
 from snarkline.formats.circom.wtns import save_witness
 from snarkline.memory import Release
 from snarkline.memory.experiment import CONTROL
 from snarkline.threads import usable_threads
 
-LARGE = (Release.SYNC.value, classic.PRODUCT, Release.RECYCLE.value, Release.DETACHED.value)
+LARGE_GIB = 100
+PLAN = (
+    *(f"{policy}={LARGE_GIB}" for policy in (Release.SYNC.value, classic.PRODUCT)),
+    *(policy.value for policy in Release), classic.PRODUCT, CONTROL,
+)  # fmt: skip
+PROCESS_S = 4.0
+"""What a process takes beside its vectors, about."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--curve", choices=CURVES, default="bls12_381")
     parser.add_argument("--log-n", type=int, default=22)
-    parser.add_argument("--gib", type=float, default=96)
-    parser.add_argument("--small-gib", type=float, default=12)
-    parser.add_argument("--large", default=",".join(LARGE[:3]))
-    parser.add_argument("--budget", type=float, default=280)
+    parser.add_argument("--gib", type=float, default=20)
+    parser.add_argument("--policies", default=",".join(PLAN), help="in this order, each with =GIB or without")
+    parser.add_argument("--budget", type=float, default=190)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     begin = time.perf_counter()
-    per_circuit = 2 * 3 * 32 * 2**arguments.log_n
-    every = (CONTROL, *(policy.value for policy in Release), classic.PRODUCT)
-    plan = [(policy, arguments.gib) for policy in arguments.large.split(",") if policy]
-    plan += [(policy, arguments.small_gib) for policy in every]
-    report = {"device": open_device().name, **facts(), "curve": "bn254", "log_domain": arguments.log_n, "rows": []}
+    report = {
+        "device": open_device().name,
+        **facts(),
+        **gpu_facts(),
+        "curve": arguments.curve,
+        "log_domain": arguments.log_n,
+    }
+    report["rows"] = rows = []
     with tempfile.TemporaryDirectory() as folder:
-        key_path, witness_path = Path(folder) / "key.zkey", Path(folder) / "witness.wtns"
-        r1cs, witness = circuit(BN254, arguments.log_n, "bits")
-        save_proving_key(setup(r1cs, backend="cuda"), key_path)
-        save_witness(witness, witness_path)
+        key, witness = made(arguments, Path(folder))
         print(f"[{time.perf_counter() - begin:.1f}] key and witness", flush=True)
-        longest = 0.0
-        for policy, gib in plan:
-            if time.perf_counter() - begin + longest * gib / arguments.gib > arguments.budget:
+        s_per_gib = 0.0
+        for policy, gib in plan(arguments):
+            started = time.perf_counter()
+            if started - begin + PROCESS_S + s_per_gib * gib > arguments.budget:
+                print(f"{policy} would take too long", flush=True)
                 continue
-            started, circuits = time.perf_counter(), max(1, round(gib * 2**30 / per_circuit))
+            circuits = max(1, round(gib * 2**30 / (2 * 3 * 32 * 2**arguments.log_n)))
+            layout = classic.PRODUCT if policy == classic.PRODUCT else classic.CLASSIC
             run = classic.ClassicRun(
-                policy, str(key_path), str(witness_path), circuits, usable_threads(), "cuda", host_copies=True
+                policy, key, witness, circuits, usable_threads(), "cuda", host_copies=True, layout=layout
             )
             row = classic.measure_fresh(run)
-            longest = max(longest, time.perf_counter() - started)
-            report["rows"].append(row)
+            took = time.perf_counter() - started
+            s_per_gib = max(s_per_gib, (took - PROCESS_S) / gib)
+            rows.append({**row, "took_s": round(took, 1)})
             arguments.out.write_text(json.dumps(report, indent=1) + "\n")
             print(
                 f"[{time.perf_counter() - begin:.1f}] {policy:15} {row['bytes'] / 2**30:6.1f} GiB  "
                 f"inner {row['inner_s']:.2f}  wrapper {row['wrapper_s']:.2f}  teardown {row['teardown_s']:.3f} s  "
-                f"back {row['reclaimed_s']:.2f}",
+                f"back {row['reclaimed_s']:.2f}  took {took:.1f} s",
                 flush=True,
             )
-    classic.require_equal_proofs([row for row in report["rows"] if row["circuits"] == report["rows"][-1]["circuits"]])
+    for n in {row["circuits"] for row in rows}:
+        classic.require_equal_proofs([row for row in rows if row["circuits"] == n])
+
+
+def made(arguments: argparse.Namespace, folder: Path) -> tuple[str, str]:
+    """The files of a key and a witness."""
+    key, witness = folder / "key.zkey", folder / "witness.wtns"
+    r1cs, values = circuit(CURVES[arguments.curve], arguments.log_n, "bits")
+    save_proving_key(setup(r1cs, backend="cuda"), key)
+    save_witness(values, witness)
+    return str(key), str(witness)
+
+
+def plan(arguments: argparse.Namespace) -> Iterator[tuple[str, float]]:
+    for word in arguments.policies.split(","):
+        policy, _, gib = word.partition("=")
+        yield policy, float(gib or arguments.gib)
 
 
 if __name__ == "__main__":

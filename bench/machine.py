@@ -43,3 +43,12 @@ def facts(known_commit: str | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "load_average": round(os.getloadavg()[0], 2),
     }
+
+
+def gpu_facts() -> dict[str, Any]:
+    """Of the first GPU's driver and of the compiler of kernels."""
+    from snarkline.backend.cuda.module import compiler_version
+
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    versions = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return {"driver": versions[0] if versions else "unknown", "nvrtc": compiler_version()}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gpu_figures
+import gpu_life_figures
 import porep_figures
 import release_figures
 import seed_figures
@@ -135,6 +136,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "provers": provers,
     "startup": startup,
     **gpu_figures.SECTIONS,
+    **gpu_life_figures.SECTIONS,
     **porep_figures.SECTIONS,
     **release_figures.SECTIONS,
     **seed_figures.SECTIONS,
