@@ -87,13 +87,15 @@ def require_wiped(device: Gpu) -> None:
 
 
 class FaultyDriver:
-    """Another driver, whose call number `at` fails with `code`; all from then on if `sticky`. `calls` counts them."""
+    """Another driver, whose call number `at` fails with `code`; all from then on if `sticky`. `calls` counts them, and
+    `failed` is the first that did."""
 
     NEVER_FAIL = ("alive", "owns", "array", "close")
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self.calls, self.at, self.code, self.sticky = 0, -1, 0, False
+        self.failed = ""
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._driver, name)
@@ -103,6 +105,7 @@ class FaultyDriver:
         def call(*arguments: Any) -> Any:
             number, self.calls = self.calls, self.calls + 1
             if 0 <= self.at <= number if self.sticky else number == self.at:
+                self.failed = self.failed or name
                 raise DriverFault(name, self.code, "injected")
             return method(*arguments)
 

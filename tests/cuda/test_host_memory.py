@@ -9,7 +9,7 @@ from emulation import ILLEGAL_ADDRESS, OUT_OF_MEMORY, EmulatedDevice, Fault
 from snarkline.backend.cuda import CudaFence, CudaPinner
 from snarkline.backend.cuda.driver import Queue
 from snarkline.backend.cuda.host_memory import BUFFER_BYTES, SMALL_BYTES
-from snarkline.errors import DeviceError, RegistrationError
+from snarkline.errors import BudgetError, DeviceError, RegistrationError
 from snarkline.memory import Arena
 
 MIB = 1 << 20
@@ -146,3 +146,30 @@ def test_a_failed_device_locks_no_pages(device: EmulatedDevice) -> None:
     device.failure = "a test"
     with pytest.raises(RegistrationError, match="a test"), Arena(pinner=CudaPinner(device)) as arena:
         arena.lease(MIB, np.uint8, registered=True)
+
+
+@pytest.mark.parametrize("code", [OUT_OF_MEMORY, ILLEGAL_ADDRESS])
+@pytest.mark.parametrize("way", ["upload", "stream"])
+def test_a_fault_at_any_call_of_a_large_copy(way: str, code: int) -> None:
+    """What arrives is right, and what does not is one of two errors."""
+    host = np.arange(BUFFER_BYTES // 8 + 5, dtype=np.uint64)
+
+    def copied(device: EmulatedDevice) -> list[np.ndarray]:
+        with device.session():
+            if way == "upload":
+                return [device.download(device.upload(host))]
+            half = len(host) // 2
+            parts = [slice(0, half), slice(half, len(host))]
+            return [device.download(there) for (there,) in device.streamed([host], parts)]
+
+    device = EmulatedDevice()
+    copied(device)
+    n_calls, errors = len(device.driver.calls), 0
+    for after in range(n_calls):
+        device = EmulatedDevice()
+        device.driver.faults.append(Fault("*", code, after=after, sticky=code != OUT_OF_MEMORY))
+        try:
+            assert np.array_equal(np.concatenate(copied(device)), host)
+        except (BudgetError, DeviceError):
+            errors += 1
+    assert errors > 5

@@ -205,6 +205,7 @@ class EmulatedDriver:
         del self.locked[address]
 
     def page_locked(self, address: int) -> bool:
+        self._call("page_locked", address)
         return any(begin <= address < begin + n for begin, n in self.locked.items())
 
     # ---- kernels ----

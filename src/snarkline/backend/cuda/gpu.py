@@ -82,6 +82,16 @@ class Gpu:
                 with suppress(DriverFault):  # other devices of this thread go on
                     self.driver.leave(previous)
 
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """The device as the calling thread's, beside a session of another thread."""
+        previous = self._guarded(self.driver.use)
+        try:
+            yield
+        finally:
+            with suppress(DriverFault):  # a failure shows at the next call
+                self.driver.leave(previous)
+
     def await_wiping(self) -> None:
         """Waits until the zeroing of what the last session left is queued. Raises its DeviceError."""
         sweep, self._sweep = self._sweep, None
@@ -144,6 +154,10 @@ class Gpu:
         """Fill an array from contiguous host memory; see `Driver.to_device`."""
         if host.size:
             self._guarded(self.driver.to_device, array, host, queue)
+
+    def page_locked(self, host: npt.NDArray[Any]) -> bool:
+        """Whether the device can read this memory by itself."""
+        return bool(self._guarded(self.driver.page_locked, host.ctypes.data))
 
     def download(self, array: Array) -> npt.NDArray[Any]:
         host: npt.NDArray[Any] = self._guarded(self.driver.to_host, array)

@@ -104,7 +104,7 @@ class Staging:
 
     def send(self, array: Array, host: npt.NDArray[Any], queue: Queue = Queue.COMPUTE) -> None:
         """Fill an array of the device; `host` may be changed on return, unless it is page-locked itself."""
-        if host.nbytes < SMALL_BYTES or not self._open() or self._gpu.driver.page_locked(host.ctypes.data):
+        if host.nbytes < SMALL_BYTES or not self._open() or self._gpu.page_locked(host):
             self._gpu.send(array, host, queue)
             return
         while self._wiping:

@@ -26,15 +26,12 @@ def stream_slices(gpu: Gpu, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[
     gpu.wait_for(Queue.COPY, gpu.record(Queue.COMPUTE))
 
     def copy(number: int) -> tuple[list[Array], Event]:
-        previous = gpu.driver.use()
-        try:
-            part = ranges[number]
-            slices = [buffer[: part.stop - part.start] for buffer in buffers[number % 2]]
+        part = ranges[number]
+        slices = [buffer[: part.stop - part.start] for buffer in buffers[number % 2]]
+        with gpu.current():
             for target, host in zip(slices, hosts, strict=True):
                 gpu.staging.send(target, host[part], Queue.COPY)
             return slices, gpu.record(Queue.COPY)
-        finally:
-            gpu.driver.leave(previous)
 
     with ThreadPoolExecutor(1, "snarkline-upload") as uploader:
         coming: Future[tuple[list[Array], Event]] | None = uploader.submit(copy, 0)
