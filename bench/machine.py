@@ -50,5 +50,8 @@ def gpu_facts() -> dict[str, Any]:
     from snarkline.backend.cuda.module import compiler_version
 
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    versions = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    try:
+        versions = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    except FileNotFoundError:
+        versions = []
     return {"driver": versions[0] if versions else "unknown", "nvrtc": compiler_version()}
