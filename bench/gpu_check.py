@@ -25,11 +25,12 @@ from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
+from snarkline.cli.bench import synthetic
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
 from snarkline.curves.point import Point, PointTable
-from snarkline.curves.vector import Form, FrVector, ints_to_limbs
+from snarkline.curves.vector import Form, FrVector
 from snarkline.memory import Arena
-from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.r1cs.matrices import R1CS
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import Timeline
 
@@ -56,39 +57,12 @@ def weighted_sum(scalars: np.ndarray, offset: int, r: int) -> int:
 
 
 def circuit(curve: Curve, log_n: int, kind: str) -> tuple[R1CS, Witness]:
-    """About 2^log_n constraints. random: w[k] * w[k + 1] = w[k + 2]; bits: nine in ten are b * (b - 1) = 0."""
-    n, r = (1 << log_n) - 8, curve.r
-    n_bits = 0 if kind == "random" else n * 9 // 10
-    n_chain = n - n_bits
-    chain = [int(RNG.integers(1 << 62)) ** 5 % r, int(RNG.integers(1 << 62)) ** 5 % r]
-    for _ in range(n_chain):
-        chain.append(chain[-1] * chain[-2] % r)
-    values = np.zeros((1 + len(chain) + n_bits, 4), np.uint64)
-    values[0, 0] = 1
-    values[1 : 1 + len(chain)] = ints_to_limbs(chain, 4)
-    values[1 + len(chain) :, 0] = RNG.integers(0, 2, n_bits)
-    bits = np.arange(1 + len(chain), len(values), dtype=np.uint32)
-    steps = np.arange(1, 1 + n_chain, dtype=np.uint32)
-    coefficients = FrVector.from_ints(curve, [1, r - 1], Form.MONTGOMERY)
-
-    def matrix(columns: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> SparseMatrix:
-        row_start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
-        return SparseMatrix(len(values), row_start, columns.astype(np.uint32), value.astype(np.uint32), coefficients)
-
-    pairs = np.stack([bits, np.zeros_like(bits)], 1).reshape(-1)
-    ones = np.ones(n, np.int64)
-    a = matrix(np.concatenate([steps, bits]), np.zeros(n), ones)
-    b = matrix(
-        np.concatenate([steps + 1, pairs]),
-        np.concatenate([np.zeros(n_chain), np.tile([0, 1], n_bits)]),
-        np.concatenate([np.ones(n_chain, np.int64), np.full(n_bits, 2)]),
-    )
-    c = matrix(steps + 2, np.zeros(n_chain), np.concatenate([np.ones(n_chain, np.int64), np.zeros(n_bits, np.int64)]))
+    """About 2^log_n constraints, as `snarkline bench gpu` proves them; the witness is in page-locked memory."""
     import cupyx
 
+    r1cs, values = synthetic.circuit(curve, log_n, kind)
     pinned = cupyx.empty_pinned(values.shape, np.uint64)
     pinned[...] = values
-    r1cs = R1CS(curve=curve, n_wires=len(values), n_public=1, n_outputs=0, matrices=Matrices(a, b, c))
     return r1cs, Witness(FrVector(curve, pinned, Form.CANONICAL))
 
 
