@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from lockstep import LockstepDevice
+from test_device_structured import check as check_structured
 from test_emulated import CURVES, check_msm, domain, elements, ints, scalars_of
+from test_structured_native import instances, run_with, sha256_chain, values_for
+from test_structured_prover import make_key, merkle, witness_of
 
 import snarkline.backend.cuda.backend
 import snarkline.backend.cuda.msm
@@ -15,6 +20,7 @@ from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import DeviceError
+from snarkline.groth16.prover import Prover
 from snarkline.memory import Arena
 
 pytestmark = pytest.mark.gpu
@@ -74,6 +80,35 @@ def test_every_number_of_windows(
     for count in range(13, 32):
         monkeypatch.setattr(snarkline.backend.cuda.msm, "best_count", lambda curve, n, count=count: count)
         assert gpu.msm([table], scalars) == expected, count
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+def test_structured_systems(gpu: CudaBackend, cpu: CpuBackend, curve: Curve) -> None:
+    both = CudaBackend(LockstepDevice(gpu._device), cpu)
+    for seed in range(4):
+        for count in (1, 31, 33, 65, 300):
+            for bits_only in (False, True):
+                s = instances(curve, seed, count, bits_only=bits_only)
+                w = run_with(s, values_for(s, random.Random(seed)))
+                check_structured(gpu, cpu, w, spare=seed % 2)
+                if count == 33:
+                    check_structured(both, cpu, w)
+    check_structured(gpu, cpu, witness_of(merkle(curve)))
+
+
+def test_a_sha256_chain(gpu: CudaBackend, cpu: CpuBackend) -> None:
+    s = sha256_chain(66)
+    check_structured(gpu, cpu, run_with(s, values_for(s, random.Random(7))), flat=False)
+
+
+def test_a_proof_from_a_packed_witness(gpu: CudaBackend) -> None:
+    system = merkle(CURVES[0])
+    key, witness = make_key(system), witness_of(system)
+    proofs = []
+    for backend in ("cpu", "cuda"):
+        with Prover(key, r1cs=system, backend=backend, threads=2) as prover:
+            proofs.append(prover.prove(witness, blinding_for_tests=(3, 5)))
+    assert proofs[0] == proofs[1]
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)

@@ -15,7 +15,7 @@ GIB = 1 << 30
 def workload(curve: Curve, log_n: int) -> Workload:
     n = 1 << log_n
     sums = (Sum((Group.G1, Group.G1, Group.G2), n), Sum((Group.G1,), n), Sum((Group.G1,), n))
-    return Workload(curve, n, n, (3 * n, n, n), sums)
+    return Workload(curve, n, n, sums, n_entries=(3 * n, n, n))
 
 
 def sum_bytes(n: int, groups: object) -> int:
@@ -51,5 +51,5 @@ def test_pieces_have_a_least_size() -> None:
 
 
 def test_the_smallest_circuit_has_a_plan() -> None:
-    work = Workload(BN254, 1, 2, (1, 1), (Sum((Group.G1,), 1),))
+    work = Workload(BN254, 1, 2, (Sum((Group.G1,), 1),), n_entries=(1, 1))
     assert plan_memory(work, GIB, sum_bytes).slice_points == 1

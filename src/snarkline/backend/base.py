@@ -44,13 +44,19 @@ class Sum:
 
 @dataclass(frozen=True)
 class Workload:
-    """The sizes of a proof, from which memory is planned before anything is allocated. `n_entries`: of each matrix."""
+    """The sizes of a proof, from which memory is planned before anything is allocated.
+
+    `n_entries`: of each matrix. For a structured system, in place of them, the bytes of the structure and of a packed
+    witness.
+    """
 
     curve: Curve
     n_wires: int
     domain_size: int
-    n_entries: tuple[int, ...]
     sums: tuple[Sum, ...]
+    n_entries: tuple[int, ...] = ()
+    structure_bytes: int = 0
+    packed_bytes: int = 0
 
     @property
     def largest_sum(self) -> int:
@@ -72,8 +78,11 @@ class Backend(Protocol):
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
 
-    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
-        """A * w, B * w and C * w, padded with zeros to the domain: the `StructuredMatrices` of the witness's system."""
+    def evaluate_structured(
+        self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
+    ) -> tuple[FrVector, FrVector, FrVector, FrVector]:
+        """The values of all wires, canonical, and A * w, B * w and C * w, padded with zeros to the domain: the
+        `StructuredMatrices` of the witness's system. `wires` are those values if the host has them already."""
 
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector

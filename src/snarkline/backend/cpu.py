@@ -51,14 +51,18 @@ class CpuBackend:
         self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
         return out
 
-    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
+    def evaluate_structured(
+        self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
+    ) -> tuple[FrVector, FrVector, FrVector, FrVector]:
+        if wires is None:
+            wires = w.expand(threads=self._core.threads, arena=self._arena).values
         a, b, c = (self._vector(w.curve, domain.size) for _ in range(3))
         n, bound = w.system.n_constraints, w.system.n_constraints + w.system.n_public + 1
         w.products((a.limbs[:n], b.limbs[:n], c.limbs[:n]), threads=self._core.threads)
         a.limbs[n:bound] = w.publics
         for vector, end in ((a, bound), (b, n), (c, n)):
             _pad(vector, end)
-        return a, b, c
+        return wires, a, b, c
 
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector

@@ -45,11 +45,13 @@ class ReferenceBackend:
                 out[column] += coefficient * values[k]
         return _montgomery(v.curve, out)
 
-    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
-        values, flat = w.expand(threads=1).values, StructuredMatrices(w.system).flatten()
+    def evaluate_structured(
+        self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
+    ) -> tuple[FrVector, FrVector, FrVector, FrVector]:
+        values, flat = wires or w.expand(threads=1).values, StructuredMatrices(w.system).flatten()
         assert flat.c is not None
         a, b, c = (self.evaluate(matrix, values, domain) for matrix in (flat.a, flat.b, flat.c))
-        return a, b, c
+        return values, a, b, c
 
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector

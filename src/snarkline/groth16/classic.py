@@ -23,7 +23,7 @@ from snarkline.errors import InternalError, MismatchError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE
 from snarkline.groth16.keys import Proof, ProvingKey
-from snarkline.groth16.products import Assignment, Three, assign
+from snarkline.groth16.products import Products, Three, assign, written_out
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
 from snarkline.memory.moments import Moments
@@ -40,9 +40,10 @@ Blinding = Callable[[], tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A witness as the sums of a proof take it, canonical, and its public inputs."""
+    """A witness as the stages of a proof take it, written out on the host, and its public inputs."""
 
-    assigned: Assignment
+    products: Products
+    w: FrVector
     public: tuple[int, ...]
 
 
@@ -117,12 +118,13 @@ class ClassicProver:
                 violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
             if violation is not None:
                 raise violation.error()
-        return Statement(assigned, witness.public(key.n_public))
+        w = written_out(assigned.witness, threads=self.threads, arena=self.arena)
+        return Statement(assigned.products, w, witness.public(key.n_public))
 
     def evaluate(self, statement: Statement) -> Three:
         """a, b and c, in host memory."""
-        assigned = statement.assigned
-        return prove.evaluate(self._runner.host, self.key, assigned.products, assigned.w)
+        _, a, b, c = prove.evaluate(self._runner.host, self.key, statement.products)
+        return a, b, c
 
     @span("wrapper")
     def call(
@@ -163,7 +165,7 @@ class ClassicProver:
         proofs = []
         for circuit, statement in zip(copies, statements, strict=True):
             a, b, c = (backend.resident(v) for v in circuit)
-            w, begin = backend.resident(statement.assigned.w), time.monotonic_ns()
+            w, begin = backend.resident(statement.w), time.monotonic_ns()
             h = prove.quotient(backend, self.key, a, b, c)
             sums = prove.commit(backend, self.key, w, h, at_once)
             moments.kernels_ns += time.monotonic_ns() - begin

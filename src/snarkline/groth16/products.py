@@ -16,47 +16,51 @@ from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.r1cs.witness import Witness
 
 Three = tuple[FrVector, FrVector, FrVector]
+Evaluation = tuple[FrVector, FrVector, FrVector, FrVector]
 AnyMatrices = Matrices | StructuredMatrices
 
 
 class Products(Protocol):
     """What a proof needs of matrices and a witness."""
 
-    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
-        """<A_k, w>, <B_k, w>, <C_k, w> for every row k, on the domain. `w` is the witness, canonical and resident."""
+    def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
+        """The witness w, canonical and where the backend reads it fastest, and <A_k, w>, <B_k, w>, <C_k, w> for every
+        row k, on the domain."""
 
 
 @dataclass(frozen=True)
 class FlatProducts:
-    """Matrices row by row. Where they have no C, c is a * b."""
+    """Matrices row by row, and a witness in canonical form. Where they have no C, c is a * b."""
 
     matrices: Matrices
+    w: FrVector
 
-    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+    def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
+        w = backend.resident(self.w)
         a = backend.evaluate(self.matrices.a, w, domain)
         b = backend.evaluate(self.matrices.b, w, domain)
         c = backend.multiply(a, b) if self.matrices.c is None else backend.evaluate(self.matrices.c, w, domain)
-        return a, b, c
+        return w, a, b, c
 
 
 @dataclass(frozen=True)
 class StructuredProducts:
-    """A packed witness, whose system tells the matrices."""
+    """A packed witness, whose system tells the matrices, and its values in canonical form if they are at hand."""
 
     witness: StructuredWitness
+    wires: FrVector | None = None
 
-    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+    def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
-        return backend.evaluate_structured(self.witness, domain)
+        return backend.evaluate_structured(self.witness, domain, wires=self.wires)
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A witness as the stages of a proof take it: `witness` packed if the circuit is structured, `w` written out."""
+    """A witness as the stages of a proof take it: `witness` is packed if the circuit is structured."""
 
     witness: Witness | StructuredWitness
-    w: FrVector
     products: Products
 
 
@@ -67,12 +71,20 @@ def assign(
 
     Raises UnsatisfiedError for a value other than 0 and 1 of a wire that is a bit.
     """
-    flat = witness if isinstance(witness, Witness) else witness.expand(threads=threads, arena=arena)
+    system = matrices.system if isinstance(matrices, StructuredMatrices) else None
+    if isinstance(witness, StructuredWitness) and witness.system is system:
+        return Assignment(witness, StructuredProducts(witness))
+    w = written_out(witness, threads=threads, arena=arena)
     if isinstance(matrices, Matrices):
-        return Assignment(witness, flat.values, FlatProducts(matrices))
-    if not isinstance(witness, StructuredWitness) or witness.system is not matrices.system:
-        witness = StructuredWitness.pack(matrices.system, flat, threads=threads, arena=arena)
-    return Assignment(witness, flat.values, StructuredProducts(witness))
+        return Assignment(witness, FlatProducts(matrices, w))
+    packed = StructuredWitness.pack(matrices.system, Witness(w), threads=threads, arena=arena)
+    return Assignment(packed, StructuredProducts(packed, w))
+
+
+def written_out(witness: Witness | StructuredWitness, *, threads: int | None, arena: Arena) -> FrVector:
+    """The values of all wires in canonical form, on the host."""
+    flat = witness if isinstance(witness, Witness) else witness.expand(threads=threads, arena=arena)
+    return flat.values
 
 
 def bind(r1cs: R1CS | StructuredR1CS) -> AnyMatrices:

@@ -15,7 +15,8 @@ from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
-from snarkline.groth16.products import AnyMatrices, Products
+from snarkline.groth16.products import AnyMatrices, Evaluation, Products
+from snarkline.r1cs.matrices import Matrices
 from snarkline.trace import span
 
 
@@ -30,22 +31,19 @@ class Sums:
     h: Point
 
 
-def start(
-    backend: Backend, key: ProvingKey, products: Products, w: FrVector, *, points_at_once: int | None = None
-) -> Sums:
-    """The half of a proof that needs the accelerator. `w` is the witness in canonical form. Sums are over at most
-    `points_at_once` points at a time, so that memory stays small."""
-    w = backend.resident(w)
-    a, b, c = evaluate(backend, key, products, w)
+def start(backend: Backend, key: ProvingKey, products: Products, *, points_at_once: int | None = None) -> Sums:
+    """The half of a proof that needs the accelerator. Sums are over at most `points_at_once` points at a time, so that
+    memory stays small."""
+    w, a, b, c = evaluate(backend, key, products)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
     return commit(backend, key, w, h, points_at_once)
 
 
 @span("evaluate")
-def evaluate(backend: Backend, key: ProvingKey, products: Products, w: FrVector) -> tuple[FrVector, FrVector, FrVector]:
-    """<A_k, w>, <B_k, w>, <C_k, w> for every constraint k, on the domain."""
-    return products.evaluate(backend, w, key.domain)
+def evaluate(backend: Backend, key: ProvingKey, products: Products) -> Evaluation:
+    """The witness, and <A_k, w>, <B_k, w>, <C_k, w> for every constraint k, on the domain."""
+    return products.evaluate(backend, key.domain)
 
 
 @span("quotient")
@@ -104,8 +102,12 @@ def workload(key: ProvingKey, matrices: AnyMatrices) -> Workload:
         Sum(tuple(queries[name].points.group for name in names), len(queries[names[0]].points))
         for names in _shared_wires(queries)
     ]
+    sums.append(Sum((key.h.group,), len(key.h)))
+    if isinstance(matrices, Matrices):
+        return Workload(key.curve, key.n_wires, key.domain.size, tuple(sums), n_entries=matrices.n_entries)
+    structure, packed = matrices.structure_bytes, matrices.packed_bytes
     return Workload(
-        key.curve, key.n_wires, key.domain.size, matrices.n_entries, (*sums, Sum((key.h.group,), len(key.h)))
+        key.curve, key.n_wires, key.domain.size, tuple(sums), structure_bytes=structure, packed_bytes=packed
     )
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend
-from snarkline.curves.vector import FrVector
 from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
-from snarkline.groth16.products import Assignment, assign, bind
+from snarkline.groth16.products import Assignment, assign, bind, written_out
 from snarkline.groth16.prove import Sums
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
@@ -157,7 +156,7 @@ class Prover:
 
     def _sums(self, assigned: Assignment) -> Sums:
         return self._runner.run(
-            lambda b: prove.start(b, self.key, assigned.products, assigned.w, points_at_once=self._points_at_once(b))
+            lambda b: prove.start(b, self.key, assigned.products, points_at_once=self._points_at_once(b))
         )
 
     def _points_at_once(self, backend: Backend) -> int | None:
@@ -176,7 +175,7 @@ class Prover:
         violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
         if violation is not None:
             raise violation.error()
-        if self._other_circuit(self.r1cs, assigned.w):
+        if self._other_circuit(self.r1cs, assigned.witness):
             ours, theirs = _names(self.key, self.r1cs)
             raise MismatchError(f"{ours} is not that of {theirs}: they are of different circuits")
 
@@ -186,8 +185,9 @@ class Prover:
         message = "a proof did not verify, and did when it was computed again: the machine made a fault"
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
-    def _other_circuit(self, r1cs: R1CS | StructuredR1CS, w: FrVector) -> bool:
+    def _other_circuit(self, r1cs: R1CS | StructuredR1CS, witness: Witness | StructuredWitness) -> bool:
         """Whether the key's matrices and the circuit's take different values on the witness."""
+        w = written_out(witness, threads=self.threads, arena=self.arena)
         key, circuit = self._matrices.flatten(), bind(r1cs).flatten()
         backend, domain = self._runner.host, self.key.domain
         return any(

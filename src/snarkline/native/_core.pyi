@@ -73,6 +73,9 @@ class StructuredSystem:
 
     @property
     def nbytes(self) -> int: ...
+    def form(self) -> dict[str, bytes]:
+        """The members of SystemForm (host/structured_form.h), by name."""
+
     def add_template(
         self,
         n_ports: int,

@@ -25,6 +25,17 @@ class StructuredMatrices:
                 counts[side] += run.count * matrix.n_entries
         return counts[0] + self.system.n_public + 1, counts[1], counts[2]
 
+    @property
+    def packed_bytes(self) -> int:
+        """Of a packed witness on a device, with its field elements once more in another form."""
+        n_bits, n_wides, _ = self.system.native.sizes
+        return 8 * n_bits + 8 * self.system.curve.fr_limbs * (2 * n_wides + self.system.n_public + 1)
+
+    @property
+    def structure_bytes(self) -> int:
+        """Of the system on a device, at most."""
+        return 4 * self.system.native.nbytes + 1024 * len(self.system.templates) + self.system.n_constraints // 8
+
     def flatten(self) -> Matrices:
         """The matrices row by row."""
         return bind_public(self.system.flatten())

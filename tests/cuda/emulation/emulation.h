@@ -80,6 +80,10 @@ template <class T>
 inline T __ldg(const T* p) {
   return *p;
 }
+template <class T>
+inline void __stcs(T* p, T v) {
+  *p = v;
+}
 template <class T, class U>
 inline T atomicAdd(T* p, U v) {
   const T old = *p;

@@ -19,11 +19,13 @@ from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.msm import Msm
 from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
 from snarkline.backend.cuda.plan import MIN_SLICE, MemoryPlan, plan_memory
+from snarkline.backend.cuda.structured import DeviceSystem, Packed
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
 from snarkline.errors import BudgetError
 from snarkline.r1cs.matrices import SparseMatrix
+from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.trace import device_span
@@ -61,6 +63,7 @@ class CudaBackend:
         self._tables: WeakKeyDictionary[PointTable, Array] = WeakKeyDictionary()
         self._matrices: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
+        self._systems: WeakKeyDictionary[StructuredR1CS, DeviceSystem] = WeakKeyDictionary()
         self._multiples: dict[Point, Array] = {}
 
     # ---- sessions and memory ----
@@ -116,6 +119,7 @@ class CudaBackend:
             self._tables.clear()
         if not plan.keep_matrices:
             self._matrices.clear()
+            self._systems.clear()
         self.plan = plan
 
     def _plan_holds(self) -> bool:
@@ -135,7 +139,7 @@ class CudaBackend:
 
     def _let_go(self) -> None:
         """Everything on the device that can be made again."""
-        for held in (self._transforms, self._tables, self._matrices, self._transposed, self._multiples):
+        for held in (self._transforms, self._tables, self._matrices, self._transposed, self._systems, self._multiples):
             held.clear()
         self._device.trim()
 
@@ -161,10 +165,20 @@ class CudaBackend:
             there.multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
 
-    def evaluate_structured(self, w: StructuredWitness, domain: Domain) -> tuple[FrVector, FrVector, FrVector]:
-        # The host takes less for it than flat matrices would for their way to the device.
-        a, b, c = (self.resident(vector) for vector in self.host.evaluate_structured(w, domain))
-        return a, b, c
+    def evaluate_structured(
+        self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
+    ) -> tuple[FrVector, FrVector, FrVector, FrVector]:
+        # Written out, the wires' values would take longer to the device than to be made there from the packed ones.
+        device, there = self._open(), self._system(w.system)
+        with device_span(device.clock, "upload", bytes=w.nbytes):
+            packed = Packed.upload(device, w)
+        out = self._empty(w.curve, len(w), Form.CANONICAL)
+        with device_span(device.clock, "expand", items=len(w)):
+            there.expand(device, packed, self._raw(w.curve, 1), out.limbs)
+        a, b, c = (self._empty(w.curve, domain.size) for _ in range(3))
+        with device_span(device.clock, "evaluate rows", items=there.n_rows):
+            there.evaluate(device, packed, a.limbs, b.limbs, c.limbs)
+        return out, a, b, c
 
     def evaluate_structured_transposed(
         self, matrices: StructuredMatrices, v: FrVector
@@ -362,6 +376,7 @@ class CudaBackend:
                 self._tables,
                 self._matrices,
                 self._transposed,
+                self._systems,
                 self._multiples,
             ):
                 held.clear()
@@ -397,6 +412,15 @@ class CudaBackend:
                 there = DeviceMatrix.upload(self._open(), matrix)
             if self.plan is None or self.plan.keep_matrices:
                 self._matrices[matrix] = there
+        return there
+
+    def _system(self, system: StructuredR1CS) -> DeviceSystem:
+        there = self._systems.get(system)
+        if there is None:
+            with device_span(self._device.clock, "upload", items=system.n_constraints):
+                there = DeviceSystem.upload(self._open(), system)
+            if self.plan is None or self.plan.keep_matrices:
+                self._systems[system] = there
         return there
 
     def _limbs(self, v: FrVector) -> Array:

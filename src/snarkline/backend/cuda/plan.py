@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from snarkline.backend.base import Sum, Workload
+from snarkline.backend.cuda.structured import SUMS_AT_ONCE
 from snarkline.curves.curve import Group
 from snarkline.errors import BudgetError
 
@@ -56,12 +57,13 @@ def peak_bytes(
 ) -> int:
     """An upper bound of what is in use at a time."""
     vector, wires = 8 * work.curve.fr_limbs * work.domain_size, 8 * work.curve.fr_limbs * work.n_wires
-    matrices = [8 * n_entries + 8 * work.domain_size for n_entries in work.n_entries]
+    matrices = [8 * n_entries + 8 * work.domain_size for n_entries in work.n_entries] or [work.structure_bytes]
+    packed = work.packed_bytes and work.packed_bytes + SUMS_AT_ONCE * 8 * work.curve.fr_limbs
     # The factors of the transforms there and back are as many as the domain has elements.
     kept = FIXED_BYTES + 2 * vector
     kept += sum(table_bytes(work, s) for s in work.sums) if keep_tables else 0
     kept += sum(matrices) if keep_matrices else 0
-    quotient = wires + 3 * vector + (0 if keep_matrices else max(matrices))
+    quotient = wires + 3 * vector + (0 if keep_matrices else max(matrices)) + packed
     sums = max(_sum_peak(work, s, sum_bytes, slice_points, streamed=not keep_tables) for s in work.sums)
     peak = kept + max(quotient, wires + vector + sums)
     return peak + peak // 16  # blocks may be larger than what is asked for

@@ -29,7 +29,7 @@ from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.errors import InternalError, SecurityWarning
 from snarkline.groth16 import prove
 from snarkline.groth16.keys import Proof, ProvingKey
-from snarkline.groth16.products import Three
+from snarkline.groth16.products import Evaluation
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.setup import setup
 from snarkline.groth16.verify import verify
@@ -47,13 +47,14 @@ class MadeProducts:
     """a, b and c that a synthesis made, without the row that binds wire 0."""
 
     assignment: ClassicAssignment
+    w: FrVector
 
-    def evaluate(self, backend: Backend, w: FrVector, domain: Domain) -> Three:
+    def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """Copies on the domain."""
         made = self.assignment
         a, b, c = (self._padded(limbs, domain) for limbs in (made.a, made.b, made.c))
         a.limbs[len(made.a)] = FrVector.from_ints(CURVE, [1], Form.MONTGOMERY).limbs[0]
-        return a, b, c
+        return self.w, a, b, c
 
     def _padded(self, limbs: Limbs, domain: Domain) -> FrVector:
         out = np.zeros((domain.size, CURVE.fr_limbs), np.uint64)
@@ -85,7 +86,7 @@ def _classic(run: SynthesisRun, system: StructuredR1CS, key: ProvingKey, bits: B
     made = synthesize_sha256_chain(CURVE, bits, CURES[run.path])
     moments.append(time.perf_counter())
     w = FrVector(CURVE, np.concatenate([made.inputs, made.aux]), Form.MONTGOMERY)
-    sums = prove.start(backend, key, MadeProducts(made), w)
+    sums = prove.start(backend, key, MadeProducts(made, w))
     proof = prove.assemble(backend, key, sums, (), *BLINDING)
     moments.append(time.perf_counter())
     made.close()

@@ -10,6 +10,7 @@
 #include "../host/isa.h"
 #include "../host/lanes.h"
 #include "../host/structured.h"
+#include "../host/structured_form.h"
 #include "array.h"
 #include "bind.h"
 #include "interruptible.h"
@@ -200,6 +201,23 @@ class System {
     });
   }
 
+  nb::dict form() const {
+    const SystemForm form = form_of(plan_);
+    nb::dict out;
+    const auto put = [&](const char* name, const auto& items) {
+      out[name] = nb::bytes(items.data(), items.size() * sizeof(items[0]));
+    };
+    put("templates", form.templates);
+    put("runs", form.runs);
+    put("rows", form.rows);
+    put("columns", form.columns);
+    put("slots", form.slots);
+    put("sums", form.sums);
+    put("digits", form.digits);
+    put("terms", form.terms);
+    put("coefficients", form.coefficients);
+    return out;
+  }
   nb::tuple sizes() const { return nb::make_tuple(plan_.n_bit_words, plan_.n_wide_values, plan_.n_sums); }
   usize n_bytes() const {
     usize total = 0;
@@ -262,6 +280,7 @@ void bind_structured(nb::module_& m) {
            arg("n_wires"), arg("n_public"), arg("isa") = "auto", arg("lanes") = "auto")
       .def_prop_ro("sizes", &S::sizes)
       .def_prop_ro("nbytes", &S::n_bytes)
+      .def("form", &S::form)
       .def("add_template", &S::add_template, arg("n_ports"), arg("n_aux"), arg("bits"), arg("matrices"), arg("code"),
            arg("native"), arg("native_inputs"), arg("native_outputs"), arg("native_parameters"))
       .def("add_run", &S::add_run_of, arg("template"), arg("count"), arg("first_row"), arg("first_wire"), arg("base"),

@@ -1,0 +1,102 @@
+// Systems as their arrays for devices.
+#include "structured_form.h"
+
+#include <algorithm>
+
+namespace snarkline {
+namespace {
+
+class Former {
+ public:
+  SystemForm make(const SystemPlan& system) {
+    for (const TemplatePlan& plan : system.templates) add_template(plan);
+    for (const RunPlan& r : system.runs) {
+      form_.runs.push_back({r.plan, r.count, r.first_row, r.first_wire, r.words, r.bits, r.wides, r.first_sum});
+    }
+    return std::move(form_);
+  }
+
+ private:
+  template <class T>
+  static u32 size(const std::vector<T>& v) {
+    return static_cast<u32>(v.size());
+  }
+
+  void add_template(const TemplatePlan& plan) {
+    form_.templates.push_back({plan.n_rows, plan.n_aux, plan.n_bits, plan.n_wides, size(plan.sums), size(form_.rows),
+                               size(form_.columns), size(form_.sums)});
+    for (u32 tile = 0; tile < plan.n_tiles(); tile++) add_tile(plan, tile);
+    add_columns(plan);
+    for (const u32 number : plan.sums) add_sum(plan, plan.combinations[number]);
+    form_.coefficients.insert(form_.coefficients.end(), plan.coefficients.begin(), plan.coefficients.end());
+    first_coefficient_ = size(form_.coefficients) / 4;
+  }
+
+  void add_tile(const TemplatePlan& plan, u32 tile) {
+    const u32* p = plan.small.data() + plan.tiles[tile].small;
+    const u32 rows = std::min(tile_rows, plan.n_rows - tile * tile_rows);
+    for (u32 side = 0; side < 3; side++) {
+      for (u32 r = 0; r < rows; r++) {
+        const u32 header = *p++, n = (header & 0xff) + (header >> 8 & 0xff);
+        if (header & is_wide) {
+          form_.rows.push_back({is_wide, plan.tiles[tile].first_sum + (header & ~is_wide)});
+        } else if (n == 1) {
+          form_.rows.push_back({header, *p++});
+        } else {
+          form_.rows.push_back({header, size(form_.slots)});
+          form_.slots.insert(form_.slots.end(), p, p + n);
+          p += n;
+        }
+      }
+      form_.rows.resize(form_.rows.size() + tile_rows - rows);
+    }
+  }
+
+  void add_columns(const TemplatePlan& plan) {
+    for (u32 column = plan.first_aux(); column < plan.n_columns(); column++) {
+      const u32 at = plan.place[column];
+      form_.columns.push_back({at & 1 ? is_wide : 1, at >> 1});
+    }
+    const usize tiles = (form_.columns.size() + tile_rows - 1) / tile_rows;
+    form_.columns.resize(tiles * tile_rows);
+  }
+
+  void add_sum(const TemplatePlan& plan, const Combination& k) {
+    SumRecord out{};
+    out.digits = size(form_.digits);
+    add_digits(plan.words.data() + k.digits, k.layers);
+    out.n_digits = size(form_.digits) - out.digits;
+    out.terms = add_terms(plan.words.data() + k.terms, k.n_terms);
+    out.n_terms = k.n_terms;
+    out.masked = add_terms(plan.words.data() + k.masked, k.n_masked);
+    out.n_masked = k.n_masked;
+    out.constant = coefficient(k.constant);
+    form_.sums.push_back(out);
+  }
+  void add_digits(const u32* p, u32 layers) {
+    const auto first = static_cast<std::ptrdiff_t>(form_.digits.size());
+    for (; layers != 0; layers--) {
+      for (u32 digits = *p++; digits != 0; digits--) {
+        const u32 exponent = p[0], plus = p[1], minus = p[2];
+        p += 3;
+        for (u32 i = 0; i < plus + minus; i++) form_.digits.push_back({*p++, exponent + (i < plus ? 0 : 256)});
+      }
+    }
+    std::sort(form_.digits.begin() + first, form_.digits.end(),
+              [](const Digit& a, const Digit& b) { return a.exponent % 256 < b.exponent % 256; });
+  }
+  u32 add_terms(const u32* p, u32 n) {
+    for (u32 i = 0; i < n; i++, p += 2) form_.terms.push_back({p[0], coefficient(p[1])});
+    return size(form_.terms) - n;
+  }
+  u32 coefficient(u32 number) const { return number >= coefficient_minus_one ? number : first_coefficient_ + number; }
+
+  SystemForm form_;
+  u32 first_coefficient_ = 0;
+};
+
+}  // namespace
+
+SystemForm form_of(const SystemPlan& system) { return Former().make(system); }
+
+}  // namespace snarkline

@@ -1,0 +1,51 @@
+// Templates as arrays of records of one size each, for devices whose threads take a row or a combination each.
+#pragma once
+
+#include "structured.h"
+
+namespace snarkline {
+
+// A row or a column of tile_rows that lie side by side; those behind the last are zero. `header` is that of
+// LaneKernels::row_codes: positive slots | negative << 8 | constant << 16, or is_wide. `at` is the slot if there is
+// one, the first of several in SystemForm::slots, or the number of the value among the instance's field elements.
+struct RowRecord {
+  u32 header, at;
+};
+inline constexpr u32 is_wide = u32{1} << 31;
+
+// A combination: bits with integer coefficients, by ascending exponent; pairs (wide slot, coefficient); pairs (bit
+// slot, coefficient); a constant. Coefficients are indices into SystemForm::coefficients, or stand for themselves.
+struct SumRecord {
+  u32 digits, n_digits, terms, n_terms, masked, n_masked, constant, unused;
+};
+// 2^(exponent % 256) times a bit, negative from 256 on.
+struct Digit {
+  u32 slot, exponent;
+};
+struct Term {
+  u32 slot, coefficient;
+};
+
+struct TemplateForm {
+  u32 n_rows, n_aux, n_bits, n_wides, n_sums;
+  u32 first_row;     // of its records, per tile and side
+  u32 first_column;  // of those of its aux columns, per tile
+  u32 first_sum;
+};
+struct RunForm {
+  u64 plan, count, first_row, first_wire, words, bits, wides, first_sum;
+};
+
+struct SystemForm {
+  std::vector<TemplateForm> templates;
+  std::vector<RunForm> runs;
+  std::vector<RowRecord> rows, columns;
+  std::vector<u32> slots;
+  std::vector<SumRecord> sums;
+  std::vector<Digit> digits;
+  std::vector<Term> terms;
+  std::vector<u64> coefficients;  // Montgomery form
+};
+SystemForm form_of(const SystemPlan& system);
+
+}  // namespace snarkline

@@ -1,0 +1,57 @@
+"""Structured systems as arrays of records, for devices (csrc/host/structured_form.h)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snarkline.curves.vector import Limbs
+from snarkline.r1cs.structured import StructuredR1CS
+
+Records = npt.NDArray[np.void]
+
+TILE_ROWS = 32
+"""Rows, or columns, whose records lie side by side."""
+
+TEMPLATE_FIELDS = ("n_rows", "n_aux", "n_bits", "n_wides", "n_sums", "first_row", "first_column", "first_sum")
+RUN_FIELDS = ("template", "count", "first_row", "first_wire", "words", "bits", "wides", "first_sum")
+TEMPLATE = np.dtype([(name, "<u4") for name in TEMPLATE_FIELDS])
+RUN = np.dtype([(name, "<u8") for name in RUN_FIELDS])
+
+
+@dataclass(frozen=True)
+class SystemForm:
+    """The members of the native struct of this name; records of pairs have shape (n, 2), sums (n, 8)."""
+
+    templates: Records
+    runs: Records
+    rows: npt.NDArray[np.uint32]
+    columns: npt.NDArray[np.uint32]
+    slots: npt.NDArray[np.uint32]
+    sums: npt.NDArray[np.uint32]
+    digits: npt.NDArray[np.uint32]
+    terms: npt.NDArray[np.uint32]
+    coefficients: Limbs
+
+    @classmethod
+    def of(cls, system: StructuredR1CS) -> SystemForm:
+        """The form of a system. Raises like `StructuredR1CS.native`."""
+        members = system.native.form()
+
+        def words(name: str, width: int = 1) -> npt.NDArray[np.uint32]:
+            flat = np.frombuffer(members[name], np.uint32)
+            return flat if width == 1 else flat.reshape(-1, width)
+
+        return cls(
+            np.frombuffer(members["templates"], TEMPLATE),
+            np.frombuffer(members["runs"], RUN),
+            words("rows", 2),
+            words("columns", 2),
+            words("slots"),
+            words("sums", 8),
+            words("digits", 2),
+            words("terms", 2),
+            np.frombuffer(members["coefficients"], np.uint64).reshape(-1, system.curve.fr_limbs),
+        )
