@@ -75,6 +75,24 @@ def transforms() -> str:
     return text or "Not recorded.\n"
 
 
+def structured() -> str:
+    """SHA-256 chains from packed witnesses."""
+    text = ""
+    for result in results():
+        rows = [
+            [
+                f"{row['constraints']:,}",
+                f"{row['packed_mb']:.1f}",
+                *(significant(row[f"{name}_ms"]) for name in ("products", "wires", "upload", "all")),
+                *(significant(row[f"{name}_ms"]) for name in ("cpu", "cpu_upload", "flat")),
+            ]
+            for row in result.get("structured", ())
+        ]
+        header = ["constraints", "packed MB", "a, b, c ms", "wires ms", "upload ms", "all ms", "on the CPU ms"]
+        text += table([*header, "and uploaded ms", "row by row ms"], rows) + machine(result) if rows else ""
+    return text or "Not recorded.\n"
+
+
 def sums() -> str:
     text = ""
     for result in results():
@@ -193,6 +211,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-ceilings": ceilings,
     "gpu-modules": modules,
     "gpu-transforms": transforms,
+    "gpu-structured": structured,
     "gpu-sums": sums,
     "gpu-proofs": proofs,
     "gpu-profile": profile,

@@ -23,16 +23,18 @@ def gpu(
     sums_g1: Annotated[str, typer.Option("--sums-g1", metavar="K,...", help="Logarithms of sizes.")] = SUMS,
     sums_g2: Annotated[str, typer.Option("--sums-g2", metavar="K,...", help="Logarithms of sizes.")] = "16,20,22",
     circuits: Annotated[str, typer.Option("--circuits", metavar="K,...", help="Logarithms of sizes.")] = "20",
+    products: Annotated[str, typer.Option("--products", metavar="K,...", help="Logarithms of sizes.")] = "20,24",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Of each measurement; medians are shown.")] = 5,
     output: Annotated[Path | None, typer.Option("--output", help="Write the figures to this file as JSON.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Transforms, sums and whole proofs on the GPU, each checked, and their shares of the chip's ceiling."""
+    """Transforms, structured a, b, c, sums and proofs on the GPU, all checked, and shares of the chip's ceiling."""
     from snarkline.backend.cpu import CpuBackend
     from snarkline.backend.cuda import CudaBackend, open_device
     from snarkline.backend.cuda.module import compiler_version
     from snarkline.cli.bench import gpu_work as work
+    from snarkline.cli.bench.gpu_products import structured_products
     from snarkline.curves.curve import CURVES, Group
     from snarkline.memory import Arena
     from snarkline.threads import usable_threads
@@ -55,6 +57,8 @@ def gpu(
             ceilings = record("ceilings", "At most, with nothing to load", work.ceilings(bench))
             rates = ceilings["per_second"]
             record("transforms", "Transforms", list(work.transforms(bench, _sizes(transforms), rates)))
+            chains = list(structured_products(bench, _sizes(products)))
+            record("structured", "SHA-256 chains: a, b, c and the wires", chains)
             plan = [(c, Group.G1, _sizes(sums_g1)) for c in curves] + [(c, Group.G2, _sizes(sums_g2)) for c in curves]
             record("sums", "Sums, points and scalars on the device", list(work.sums(bench, plan, rates)))
         cases = [(c, k, kind) for k in _sizes(circuits) for c in curves for kind in work.KINDS]
