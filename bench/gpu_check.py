@@ -26,11 +26,13 @@ from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
 from snarkline.cli.bench import synthetic
+from snarkline.cli.bench.synthesis_run import n_blocks, poseidon_inputs, sha256_inputs
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS
+from snarkline.r1cs.structured_witness import run_program
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import Timeline
 
@@ -291,8 +293,8 @@ class Check:
         return row
 
     def profile(self) -> None:
-        """A sum of each curve and a transform between marks, for `ncu --profile-from-start off`; the report says how
-        many kernels each launches."""
+        """A sum of each curve, a transform, and a, b, c of a SHA-256 chain between marks, for `ncu --profile-from-start
+        off`; the report says how many kernels each launches."""
         runs = {}
         for curve in (BLS12_381, BN254):
             n = 1 << 22
@@ -308,6 +310,10 @@ class Check:
         runs[f"transform, {TITLES[curve.name]}"] = lambda: run_transform(
             self.device, Module("ntt", curve.name), transform, data
         )
+        system, given = sha256_inputs(n_blocks(24))
+        witness = run_program(system, given)
+        domain = Domain(system.curve, 24, 1)
+        runs[f"a, b, c of 2^24, {TITLES[curve.name]}"] = lambda: self.gpu.evaluate_structured(witness, domain)
         self.report["launches"] = {name: self.launches_of(run) for name, run in runs.items()}
         self.device.synchronize()
         self.cupy.cuda.profiler.start()
@@ -415,10 +421,20 @@ class Check:
             proof = prover.prove(witness)
             written[folder.name] = {"proof": proof_to_json(proof), "public": public_to_json(proof.public)}
 
+    def small_structured(self) -> None:
+        """a, b, c and the wires of structured circuits."""
+        for name, (system, given) in {"SHA-256": sha256_inputs(2), "Poseidon": poseidon_inputs(64)}.items():
+            witness = run_program(system, given)
+            domain = Domain(system.curve, (system.n_constraints + system.n_public).bit_length(), 1)
+            ours, theirs = (backend.evaluate_structured(witness, domain) for backend in (self.gpu, self.cpu))
+            same = [np.array_equal(self.device.download(x.limbs), y.limbs) for x, y in zip(ours, theirs, strict=True)]
+            self.expect(f"small structured {name}", all(same))
+
     def small(self) -> None:
         """Every kernel on sizes that compute-sanitizer can follow."""
         import snarkline.backend.cuda.msm as msm_module
 
+        self.small_structured()
         msm_module.MIN_ADDITIONS = 20
         for curve in CURVES.values():
             for log_n in (3, 9, 12):

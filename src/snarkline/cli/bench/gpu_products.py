@@ -12,8 +12,8 @@ import numpy as np
 from snarkline.backend.base import Domain
 from snarkline.backend.cuda.structured import DeviceSystem, Packed
 from snarkline.cli.bench.gpu_work import Bench
-from snarkline.cli.bench.synthesis_run import CURVE, message_bits, n_blocks, sha256_chain
-from snarkline.curves.vector import Form, FrVector, ints_to_limbs
+from snarkline.cli.bench.synthesis_run import CURVE, n_blocks, sha256_inputs
+from snarkline.curves.vector import FrVector, ints_to_limbs
 from snarkline.errors import InternalError
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
@@ -27,10 +27,7 @@ def structured_products(bench: Bench, sizes: list[int]) -> Iterator[dict[str, An
 
 
 def _products(bench: Bench, log_n: int) -> dict[str, Any]:
-    blocks = n_blocks(log_n)
-    system = sha256_chain(blocks)
-    given = FrVector(CURVE, np.zeros((512 * blocks, CURVE.fr_limbs), np.uint64), Form.CANONICAL)
-    given.limbs[:, 0] = message_bits(blocks)
+    system, given = sha256_inputs(n_blocks(log_n))
     witness = run_program(system, given, threads=usable_threads())
     domain = Domain(CURVE, (system.n_constraints + system.n_public).bit_length(), 1)
     host, backend = bench.cpu, bench.backend

@@ -99,6 +99,18 @@ def message_bits(blocks: int) -> npt.NDArray[np.uint8]:
     return np.random.default_rng(1).integers(0, 2, 512 * blocks, np.uint8)
 
 
+def sha256_inputs(blocks: int) -> tuple[StructuredR1CS, FrVector]:
+    """A chain, and the values of its message bits."""
+    given = FrVector(CURVE, np.zeros((512 * blocks, CURVE.fr_limbs), np.uint64), Form.CANONICAL)
+    given.limbs[:, 0] = message_bits(blocks)
+    return sha256_chain(blocks), given
+
+
+def poseidon_inputs(leaves: int) -> tuple[StructuredR1CS, FrVector]:
+    """A tree, and the values of its leaves."""
+    return poseidon_tree(leaves), FrVector.from_ints(CURVE, (pow(7, i, CURVE.r) for i in range(leaves)))
+
+
 def measure(run: SynthesisRun) -> Row:
     """One run in this process, which should be a fresh one."""
     base = _resident()
@@ -143,16 +155,11 @@ def _classic(run: SynthesisRun) -> Row:
 
 def _recorded(run: SynthesisRun) -> Row:
     if run.circuit == "sha256":
-        blocks = n_blocks(run.log_size)
         began = time.perf_counter()
-        system = sha256_chain(blocks)
-        given = FrVector(CURVE, np.zeros((512 * blocks, 4), np.uint64), Form.CANONICAL)
-        given.limbs[:, 0] = message_bits(blocks)
+        system, given = sha256_inputs(n_blocks(run.log_size))
     else:
-        leaves = 1 << max(1, run.log_size - NODE_ROWS.bit_length() + 1)
         began = time.perf_counter()
-        system = poseidon_tree(leaves)
-        given = FrVector.from_ints(CURVE, (pow(7, i, CURVE.r) for i in range(leaves)))
+        system, given = poseidon_inputs(1 << max(1, run.log_size - NODE_ROWS.bit_length() + 1))
     system.native  # noqa: B018 (compiled here, once)
     recording_s = time.perf_counter() - began
     arena = Arena()

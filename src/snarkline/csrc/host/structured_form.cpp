@@ -27,7 +27,7 @@ class Former {
                                size(form_.columns), size(form_.sums)});
     for (u32 tile = 0; tile < plan.n_tiles(); tile++) add_tile(plan, tile);
     add_columns(plan);
-    for (const u32 number : plan.sums) add_sum(plan, plan.combinations[number]);
+    add_sums(plan);
     form_.coefficients.insert(form_.coefficients.end(), plan.coefficients.begin(), plan.coefficients.end());
     first_coefficient_ = size(form_.coefficients) / 4;
   }
@@ -61,7 +61,19 @@ class Former {
     form_.columns.resize(tiles * tile_rows);
   }
 
-  void add_sum(const TemplatePlan& plan, const Combination& k) {
+  // Tiles that take the same combination share what it is made of.
+  void add_sums(const TemplatePlan& plan) {
+    std::vector<u32> known(plan.combinations.size(), ~u32{0});
+    for (const u32 number : plan.sums) {
+      if (known[number] == ~u32{0}) {
+        known[number] = size(form_.sums);
+        form_.sums.push_back(record_of(plan, plan.combinations[number]));
+      } else {
+        form_.sums.push_back(SumRecord{form_.sums[known[number]]});
+      }
+    }
+  }
+  SumRecord record_of(const TemplatePlan& plan, const Combination& k) {
     SumRecord out{};
     out.digits = size(form_.digits);
     add_digits(plan.words.data() + k.digits, k.layers);
@@ -71,7 +83,7 @@ class Former {
     out.masked = add_terms(plan.words.data() + k.masked, k.n_masked);
     out.n_masked = k.n_masked;
     out.constant = coefficient(k.constant);
-    form_.sums.push_back(out);
+    return out;
   }
   void add_digits(const u32* p, u32 layers) {
     const auto first = static_cast<std::ptrdiff_t>(form_.digits.size());
