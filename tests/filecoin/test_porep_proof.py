@@ -62,6 +62,14 @@ def test_circuit_and_witness_are_those_of_the_crates(circuit: StructuredR1CS, ph
     assert assignment_digests(circuit, witness.values) == (expected["inputs_sha256"], expected["aux_sha256"])
 
 
+def test_a_witness_is_the_same_on_any_number_of_threads(circuit: StructuredR1CS, phase1: Phase1Output) -> None:
+    """Runs of few instances wait for one another; those of all challenges are made side by side."""
+    given = assignment(phase1, 0)
+    alone = run_program(circuit, given, threads=1).expand().values.limbs
+    for threads in (2, 3, 16):
+        assert np.array_equal(run_program(circuit, given, threads=threads).expand().values.limbs, alone)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", ["2KiB", "8MiB", "512MiB", "32GiB"])

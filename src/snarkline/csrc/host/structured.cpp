@@ -190,6 +190,31 @@ class ChainMoves {
   std::vector<Bit> bits_;
 };
 
+// Fills `after` and `level` of a run that is added next.
+void find_predecessors(SystemPlan& system, RunPlan& run) {
+  const TemplatePlan& plan = system.plan(run);
+  system.writer.resize(system.n_public + 1);
+  const auto add = [&](usize number) {
+    const RunPlan& other = system.runs[number];
+    if (!other.few() || (!run.after.empty() && run.after.back() == number)) return;
+    run.after.push_back(static_cast<u32>(number));
+    run.level = std::max(run.level, other.level + 1);
+  };
+  for (u32 j = 0; j < plan.n_ports; j++) {
+    if (run.late() && !(plan.port_use[j] & port_read)) continue;
+    for (u64 i = 0; i < run.count; i++) {
+      const u64 wire = port_wire(run, plan.n_ports, i, j);
+      if (wire > system.n_public) {
+        if (wire < run.first_wire) add(static_cast<usize>(find_wire(system, wire).run - system.runs.data()));
+      } else if (system.writer[wire] != 0) {
+        add(system.writer[wire] - 1);
+      }
+    }
+  }
+  std::sort(run.after.begin(), run.after.end());
+  run.after.erase(std::unique(run.after.begin(), run.after.end()), run.after.end());
+}
+
 }  // namespace
 
 void add_run(SystemPlan& system, RunPlan run) {
@@ -213,6 +238,13 @@ void add_run(SystemPlan& system, RunPlan run) {
   system.n_wide_values += run.count * plan.n_wides;
   system.n_sums += run.count * plan.sums.size();
   system.n_rows += run.count * plan.n_rows;
+  if (run.few()) find_predecessors(system, run);
+  for (u32 j = 0; j < plan.n_ports && run.count == 1; j++) {
+    const u64 wire = port_wire(run, plan.n_ports, 0, j);
+    if (wire <= system.n_public && plan.port_use[j] & port_written) {
+      system.writer[wire] = static_cast<u32>(system.runs.size()) + 1;
+    }
+  }
   system.runs.push_back(std::move(run));
 }
 
@@ -238,14 +270,18 @@ u64 port_wire(const RunPlan& run, u32 n_ports, u64 instance, u32 port) {
 }
 
 void gather_ports(const SystemPlan& system, const RunPlan& run, const Values& values, const LaneGroup& group, u32 begin,
-                  u32 end, bool outside, const u64* one) {
+                  u32 end, bool outside, Ports which, const u64* one) {
   const TemplatePlan& plan = system.plan(run);
   const u64 keep = ~mask_of(begin, end);
+  const auto chosen = [&](u32 port) {
+    return which == Ports::all || ((plan.port_use[port] & port_read) != 0) == (which == Ports::read);
+  };
   group.bits[0] = ~u64{0};
   for (u32 j = 0; j < plan.n_ports; j++) {
-    if (!(plan.place[1 + j] & 1)) group.bits[usize{plan.place[1 + j] >> 1} * group.words] &= keep;
+    if (chosen(j) && !(plan.place[1 + j] & 1)) group.bits[usize{plan.place[1 + j] >> 1} * group.words] &= keep;
   }
   for (u32 j = 0; j < plan.n_ports; j++) {
+    if (!chosen(j)) continue;
     const u32 at = plan.place[1 + j];
     if (at & 1) {
       for (u32 lane = begin; lane < end; lane++) {
@@ -253,7 +289,7 @@ void gather_ports(const SystemPlan& system, const RunPlan& run, const Values& va
         if (outside && inside(system, run, wire)) continue;
         read_element(system, values, wire, one, group.wides + 4 * (usize{at >> 1} * group.lanes + lane));
       }
-    } else if (gather_block(system, run, values, group, begin, end, j)) {
+    } else if (which == Ports::all && gather_block(system, run, values, group, begin, end, j)) {
       j += 63;
     } else {
       group.bits[usize{at >> 1} * group.words] |= port_bits(system, run, values, group, begin, end, j, outside);

@@ -54,10 +54,14 @@ struct Tile {
   u32 first_sum;  // of the combinations in TemplatePlan::sums
 };
 
+// What a template's program does with a port.
+enum PortUse : u8 { port_unused = 0, port_read = 1, port_written = 2 };
+
 struct TemplatePlan {
   u32 n_ports = 0, n_aux = 0, n_rows = 0;
   u32 n_bits = 0, n_wides = 0;
-  std::vector<u32> place;  // of each column: 2 * slot + (1 for a field element); column 0 is bit slot 0
+  std::vector<u32> place;    // of each column: 2 * slot + (1 for a field element); column 0 is bit slot 0
+  std::vector<u8> port_use;  // of each port: PortUse, or both
   std::vector<u32> words;
   std::vector<Combination> combinations;
   std::vector<u64> coefficients;  // Montgomery form, 4 limbs each
@@ -114,6 +118,14 @@ struct RunPlan {
   u64 bits, wides;     // where its values begin: words, elements
   u64 first_sum;       // of its wide values in the form of codes
   bool chain = false;  // an instance reads wires of another of this run
+  // Of a run of at most 64 instances (`few`), which one thread makes: the runs before it, few as well, whose values its
+  // program reads, and the length of the longest chain of such runs that ends in it.
+  std::vector<u32> after;
+  u32 level = 0;
+
+  bool few() const { return count <= lanes_per_word; }
+  // Ports that the program does not read are gathered when all programs have run: runs need not wait for their wires.
+  bool late() const { return count == 1 && !chain; }
 };
 
 struct LaneKernels;
@@ -124,6 +136,7 @@ struct SystemPlan {
   u64 n_bit_words = 0, n_wide_values = 0, n_sums = 0;
   std::vector<TemplatePlan> templates;
   std::vector<RunPlan> runs;
+  std::vector<u32> writer;  // of each public wire: 1 + the last run whose program writes it, or 0
 
   const TemplatePlan& plan(const RunPlan& run) const { return templates[run.plan]; }
 };
@@ -157,10 +170,13 @@ struct Place {
 Place find_wire(const SystemPlan& system, u64 wire);
 u64 port_wire(const RunPlan& run, u32 n_ports, u64 instance, u32 port);
 
+// Which ports are gathered: all, those that the program reads, or the others.
+enum class Ports { all, read, rest };
+
 // Ports of a group's instances [begin, end) from the values of their wires; `one` is 1 in Montgomery form. With
 // `outside`, ports that are wires of the same run are left out.
 void gather_ports(const SystemPlan& system, const RunPlan& run, const Values& values, const LaneGroup& group, u32 begin,
-                  u32 end, bool outside, const u64* one);
+                  u32 end, bool outside, Ports which, const u64* one);
 
 // Ports of instance after instance of a chain whose outputs sha256_compress makes. False if its wiring is not that of
 // a chain in which each input is a port, and each port of this run the output of the instance before.

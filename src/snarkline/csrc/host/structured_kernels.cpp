@@ -1,4 +1,9 @@
 // Witness programs and products of structured systems, for one curve and instruction set.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "kernels.h"
 #include "structured_rows.h"
 
@@ -6,11 +11,63 @@ namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
 
+// Which runs have been made, for threads that make others of them.
+class Done {
+ public:
+  explicit Done(usize n) : done_(n) {}
+  // Waits for other runs, of which a thread has each. False if one of them ended with an exception.
+  bool wait(const std::vector<u32>& others) const {
+    for (const u32 other : others) {
+      while (!done_[other].load(std::memory_order_acquire)) {
+        if (failed_) return false;
+        std::this_thread::yield();
+      }
+    }
+    return true;
+  }
+  template <class Make>
+  void make(usize run, const Make& make) {
+    try {
+      make();
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
+    done_[run].store(true, std::memory_order_release);
+  }
+
+ private:
+  std::vector<std::atomic<bool>> done_;
+  std::atomic<bool> failed_{false};
+};
+
 void run(const SystemPlan& system, const Values& values, const Exec& exec) {
   SNL_SPAN("witness.program");
   const auto all = combiners(system);
   elements(values.publics)[0] = Fr::one();
-  for (const RunPlan& r : system.runs) ProgramRun(system, values, r, all[r.plan], exec).run();
+  const auto program = [&](const RunPlan& r, const Exec& on) { return ProgramRun(system, values, r, all[r.plan], on); };
+  Done done(system.runs.size());
+  for (usize begin = 0; begin < system.runs.size();) {
+    if (!system.runs[begin].few()) {  // on all threads
+      program(system.runs[begin++], exec).run();
+      continue;
+    }
+    // Runs of few instances up to the next of many, each on one thread. Those that wait for the fewest others come
+    // first; whoever takes one waits for runs that were taken before it.
+    std::vector<u32> order;
+    for (; begin < system.runs.size() && system.runs[begin].few(); begin++) order.push_back(static_cast<u32>(begin));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](u32 a, u32 b) { return system.runs[a].level < system.runs[b].level; });
+    parallel(exec, order.size(), [&](usize i) {
+      const RunPlan& r = system.runs[order[i]];
+      if (done.wait(r.after)) done.make(order[i], [&] { program(r, Exec{}).run(); });
+    });
+  }
+  parallel_ranges(exec, system.runs.size(), 4, [&](usize begin, usize end) {
+    for (usize i = begin; i < end; i++) {
+      if (system.runs[i].late()) program(system.runs[i], Exec{}).gather_rest();
+    }
+  });
 }
 
 usize give(const SystemPlan& system, const Values& values, const u32* wires, const u8* bits, const u64* given, usize n,

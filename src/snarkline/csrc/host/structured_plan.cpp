@@ -46,6 +46,7 @@ class Planner {
     plan_.n_ports = source.n_ports;
     plan_.n_aux = source.n_aux;
     plan_.n_rows = static_cast<u32>(source.matrix[0].rows);
+    plan_.port_use.resize(source.n_ports);
     for (u32 column = 0; column < plan_.n_columns(); column++) {
       plan_.place.push_back(source.bits[column] ? 2 * plan_.n_bits++ : 2 * plan_.n_wides++ + 1);
     }
@@ -59,8 +60,10 @@ class Planner {
     plan_rows();
     plan_transposed();
     plan_.native = inputs_are_ports() ? source_.native : NativeKind::none;
-    for (usize i = 0; i < source_.n_native_inputs; i++)
+    for (usize i = 0; i < source_.n_native_inputs; i++) {
+      note(native_column(source_.native_inputs[i]), port_read);
       plan_.native_inputs.push_back(operand(source_.native_inputs[i]));
+    }
     for (usize i = 0; i < source_.n_native_outputs; i++) {
       plan_.native_outputs.push_back(operand(source_.native_outputs[i]));
     }
@@ -169,7 +172,25 @@ class Planner {
     }
   }
 
-  u32 combination(u32 row) { return combine(entries(source_.combinations, row)); }
+  // What the program does with a column, if it is a port.
+  void note(u32 column, PortUse use) {
+    if (column >= 1 && column <= source_.n_ports) plan_.port_use[column - 1] |= use;
+  }
+  u32 program_literal(u32 l) {
+    note(l >> 1, port_read);
+    return literal(l);
+  }
+  u32 program_target(u32 column) {
+    note(column, port_written);
+    return plan_.place[column];
+  }
+  u32 program_row(const MatrixSource& matrix, u32 row, u32 without = ~u32{0}) {
+    for (u64 i = matrix.row_start[row]; i < matrix.row_start[row + 1]; i++) {
+      if (matrix.column[i] != without) note(matrix.column[i], port_read);
+    }
+    return combine(entries(matrix, row, without));
+  }
+  u32 combination(u32 row) { return program_row(source_.combinations, row); }
 
   void plan_program() {
     const u32* p = source_.code;
@@ -190,32 +211,32 @@ class Planner {
     const u32 op = p[0];
     auto& code = plan_.bit_code;
     if (op < 6) {
-      code.push_back(op | (plan_.place[p[1]] >> 1) << 4);
-      for (u32 i = 0; i < n_literals[op]; i++) code.push_back(literal(p[2 + i]));
+      code.push_back(op | (program_target(p[1]) >> 1) << 4);
+      for (u32 i = 0; i < n_literals[op]; i++) code.push_back(program_literal(p[2 + i]));
       return p + 2 + n_literals[op];
     }
     const u32 n = p[1], k = p[2], m = p[3];
     code.insert(code.end(), {op | n << 4, k, m});
     p += 4;
-    for (u32 i = 0; i < n; i++) code.push_back(plan_.place[*p++] >> 1);
-    for (u32 i = 0; i < k * m; i++) code.push_back(literal(*p++));
+    for (u32 i = 0; i < n; i++) code.push_back(program_target(*p++) >> 1);
+    for (u32 i = 0; i < k * m; i++) code.push_back(program_literal(*p++));
     return p;
   }
   const u32* field_instruction(const u32* p) {
     const u32 op = p[0];
     if (op == 11) {  // n, row, targets
       std::vector<u32> slots;
-      for (u32 i = 0; i < p[1]; i++) slots.push_back(plan_.place[p[3 + i]] >> 1);
+      for (u32 i = 0; i < p[1]; i++) slots.push_back(program_target(p[3 + i]) >> 1);
       const u32 at = append(slots);
       plan_.steps.push_back({StepKind::low_bits, 0, combination(p[2]), at, p[1]});
       return p + 3 + p[1];
     }
-    Step step{StepKind::linear, plan_.place[p[1]]};
+    Step step{StepKind::linear, program_target(p[1])};
     if (op == 7) {
       step.kind = StepKind::solve;
-      step.a = combine(entries(source_.matrix[0], p[2]));
-      step.b = combine(entries(source_.matrix[1], p[2]));
-      step.c = combine(entries(source_.matrix[2], p[2], p[1]));
+      step.a = program_row(source_.matrix[0], p[2]);
+      step.b = program_row(source_.matrix[1], p[2]);
+      step.c = program_row(source_.matrix[2], p[2], p[1]);
       step.factor = inverse(coefficient_of(source_.matrix[2], p[2], p[1]));
     } else {
       step.kind = op == 8    ? StepKind::linear

@@ -154,7 +154,7 @@ class ProgramRun {
 
   void run() {
     if (!run_.chain) {
-      batches([&](u64 g) { gather(g, false); }, true);
+      batches([&](u64 g) { gather(g, false, run_.late() ? Ports::read : Ports::all); }, true);
     } else if (plan_.native == NativeKind::sha256_compress && chain_sha256()) {
       batches([](u64) {}, true);
     } else if (has_native()) {
@@ -165,6 +165,8 @@ class ProgramRun {
     }
     if (run_.count == 1) publish();
   }
+  // The ports that `run` left out.
+  void gather_rest() { gather(0, false, Ports::rest); }
 
  private:
   // prepare(group) for each group, then the program for each batch.
@@ -185,7 +187,7 @@ class ProgramRun {
         for (u64 i = block; i < std::min(run_.count, block + chain_block); i++) {
           const LaneGroup group = group_of(system_, run_, values_, i / lanes_per_word);
           const u32 lane = i % lanes_per_word;
-          gather_ports(system_, run_, values_, group, lane, lane + 1, false, one());
+          gather_ports(system_, run_, values_, group, lane, lane + 1, false, Ports::all, one());
           each(group, lane);
         }
       });
@@ -198,12 +200,12 @@ class ProgramRun {
     return plan_.native == NativeKind::poseidon && poseidon_.read(elements(p.data()), p.size() / 4) &&
            inputs + 1 == poseidon_.width && outputs == 1;
   }
-  void gather(u64 g, bool outside) {
+  void gather(u64 g, bool outside, Ports which) {
     const LaneGroup group = group_of(system_, run_, values_, g);
-    gather_ports(system_, run_, values_, group, 0, group.lanes, outside, one());
+    gather_ports(system_, run_, values_, group, 0, group.lanes, outside, which, one());
   }
   bool chain_sha256() {
-    batches([&](u64 g) { gather(g, true); }, false);
+    batches([&](u64 g) { gather(g, true, Ports::all); }, false);
     return fill_sha256_chain(system_, run_, values_);
   }
   // The outputs of one instance, from its ports.
@@ -234,7 +236,7 @@ class ProgramRun {
     const LaneGroup group = group_of(system_, run_, values_, 0);
     for (u32 j = 0; j < plan_.n_ports; j++) {
       const u64 wire = port_wire(run_, plan_.n_ports, 0, j);
-      if (wire > system_.n_public) continue;
+      if (wire > system_.n_public || !(plan_.port_use[j] & port_written)) continue;
       const u32 at = plan_.place[1 + j];
       elements(values_.publics)[wire] = at & 1 ? elements(group.wides)[usize{at >> 1} * group.lanes]
                                                : (bit(group, at & ~u32{1}, 0) ? Fr::one() : Fr::zero());
