@@ -23,16 +23,7 @@ def policies() -> str:
     """Inside and outside of a call, for each release policy and for the product's path."""
     results = load("porep")
     rows = [_row(row, result["circuits"]) for result in results for row in result["rows"]]
-    header = [
-        "layout",
-        "policy",
-        "circuits",
-        "kernels s",
-        "inner s",
-        "wrapper s",
-        "teardown ms",
-        "wrapper beyond inner",
-    ]
+    header = ["layout", "policy", "circuits", "kernels s", "inner s", "wrapper s", "teardown ms"]
     header += ["wrapper beyond inner", "whole s", "peak GiB"]
     return table(header, rows) + machine(results) if results else "Not recorded.\n"
 
