@@ -166,11 +166,8 @@ def _runs(form: SystemForm, items: str) -> Records:
         runs[name] = templates[name]
     if items == "rows":  # what rows call wide are the sums
         runs["wides"], runs["n_wides"] = form.runs["first_sum"], templates["n_sums"]
-    runs["n_items"], runs["first_record"], runs["first_out"] = (
-        templates[n_items],
-        templates[first_record],
-        form.runs[first_out],
-    )
+    runs["n_items"], runs["first_record"] = templates[n_items], templates[first_record]
+    runs["first_out"] = form.runs[first_out]
     runs["chunk"] = SUMS_PER_BLOCK if items == "sums" else ROWS_PER_BLOCK
     runs["first_block"][1:] = np.cumsum(_blocks(runs))[:-1]
     return runs
