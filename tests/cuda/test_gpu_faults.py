@@ -79,7 +79,7 @@ def test_a_fault_at_any_call(circuit, expected, gpu, monkeypatch: pytest.MonkeyP
         assert prove(prover, circuit[1]) == expected
         n_calls = drivers[0].calls
     assert n_calls > 300
-    for at in range(0, n_calls, n_calls // 20 + 1):
+    for at in range(0, n_calls, n_calls // 12 + 1):
         with warnings.catch_warnings(), Prover(circuit[0]) as prover:
             warnings.simplefilter("ignore", DeviceWarning)
             drivers[-1].at, drivers[-1].code, drivers[-1].sticky = at, code, sticky
