@@ -54,6 +54,42 @@ def test_another_process_holds_the_memory(circuit, expected, monkeypatch: pytest
         assert device.plan.slice_points >= max(s.n_points for s in device._work.sums)
 
 
+TAKER = """
+import sys, time, cupy
+runtime = cupy.cuda.runtime
+runtime.free(0)
+print("there", flush=True)
+while True:
+    free, _ = runtime.memGetInfo()
+    try:
+        held = runtime.malloc(max(0, free - (20 << 20)))
+    except RuntimeError:
+        continue
+    time.sleep(0.02)
+    runtime.free(held)
+    time.sleep(0.02)
+"""
+
+
+def test_memory_that_another_process_takes_in_the_middle(circuit, expected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and proofs ask for fresh memory while all of it comes and goes every 20 ms."""
+    monkeypatch.setattr(snarkline.backend, "GPU_LEAST_DOMAIN", 1)
+    taker = subprocess.Popen([sys.executable, "-c", TAKER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert taker.stdout.readline() == "there\n"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeviceWarning)
+            for _ in range(15):
+                with Prover(circuit[0]) as prover:
+                    for _ in range(3):
+                        assert prove(prover, circuit[1]) == expected
+    finally:
+        taker.kill()
+        taker.communicate()
+    with Prover(circuit[0], backend="cuda") as prover:
+        assert prove(prover, circuit[1]) == expected
+
+
 def test_too_little_for_any_plan(circuit, expected, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snarkline.backend, "GPU_LEAST_DOMAIN", 1)
     key, witness, _ = circuit
