@@ -90,7 +90,7 @@ class FaultyDriver:
     """Another driver, whose call number `at` fails with `code`; all from then on if `sticky`. `calls` counts them, and
     `failed` is the first that did."""
 
-    NEVER_FAIL = ("alive", "owns", "array", "close")
+    NEVER_FAIL = ("alive", "owns", "array", "close", "leave")
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver

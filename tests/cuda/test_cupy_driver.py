@@ -30,7 +30,7 @@ class Runtime:
     def __init__(self) -> None:
         self.driver, self.runtime, self.count, self.major, self.minor = 13000, 13000, 2, 9, 0
         self.failing: dict[str, Exception] = {}
-        self.current, self.dead = 0, -1
+        self.current, self.dead, self.gone = 0, -1, -1
         self.asked: list[int] = []
 
     def _call(self, name: str) -> None:
@@ -59,9 +59,12 @@ class Runtime:
         return 512
 
     def getDevice(self) -> int:
+        self._call("getDevice")
         return self.current
 
     def setDevice(self, ordinal: int) -> None:
+        if ordinal == self.gone:
+            raise CudaError(709, "cudaErrorContextIsDestroyed")
         self.current = ordinal
 
     def pointerGetAttributes(self, address: int) -> SimpleNamespace:
@@ -150,3 +153,18 @@ def test_a_failed_device_does_not_answer_for_another(runtime: Runtime) -> None:
     runtime.current = runtime.dead = 0
     assert second.alive() and not first.alive()
     assert runtime.asked == [1, 0] and runtime.current == 0, "the thread's device is as it was"
+
+
+def test_nobody_goes_back_to_a_device_that_is_gone(runtime: Runtime) -> None:
+    driver = CupyDriver(1)
+    previous = driver.use()
+    runtime.gone = 0
+    driver.leave(previous)
+    assert runtime.current == 1
+
+
+def test_a_device_is_used_where_the_threads_own_has_failed(runtime: Runtime) -> None:
+    driver = CupyDriver(1)
+    runtime.failing["getDevice"] = CudaError(719, "unspecified launch failure")
+    driver.leave(driver.use())
+    assert runtime.current == 1

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from emulation import ILLEGAL_ADDRESS, EmulatedDevice, Fault, prove, said
+from emulation import ILLEGAL_ADDRESS, EmulatedDevice, Fault, current_device, prove, said
 
 import snarkline.backend.cuda
 from snarkline import Prover
@@ -51,6 +51,26 @@ def test_where_one_of_two_devices_fails_the_other_goes_on(
         assert prove(prover, multiplier[1]) == product and len(devices[0].driver.kernels()) == 2 * launches
         assert prover.note == "on emulation"
     assert devices[1].failure is not None and devices[0].failure is None
+    assert len(texts) == 1 and texts[0].endswith("proofs are made on emulation")
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_a_thread_goes_on_where_its_device_is_lost(
+    multiplier: tuple[ProvingKey, Witness], product: Proof, devices: list[EmulatedDevice], backend: str, lost: int
+) -> None:
+    """Its context is destroyed by others: nobody goes back to it, nor asks it."""
+    with said() as texts, Prover(multiplier[0], backend=backend, threads=1, devices=(0, 1)) as prover:
+        assert prove(prover, multiplier[1]) == product
+        devices[lost].driver.dead = True
+        calls = len(devices[lost].driver.calls)
+        for _ in range(3):
+            # Both are tried: the one that was idle for the shortest time is taken.
+            prover._runner._idle.sort(key=lambda a: a._device is devices[lost])  # type: ignore[attr-defined]
+            assert prove(prover, multiplier[1]) == product
+            assert current_device() == 0, "the thread's device is as it was"
+        assert [d.failure is not None for d in devices] == [lost == 0, lost == 1]
+        assert set(devices[lost].driver.names()[calls:]) <= {"use", "leave", "zero", "await_event"}
     assert len(texts) == 1 and texts[0].endswith("proofs are made on emulation")
 
 
@@ -119,4 +139,4 @@ def test_a_second_gpu_that_is_not_there(
     monkeypatch.setattr(snarkline.backend.cuda, "open_device", only_one)
     with pytest.raises(NoDeviceError, match="GPU 1"):
         Prover(multiplier[0], backend="cuda", devices=(0, 1))
-    assert devices[0].driver.names()[-1] == "close"
+    assert "close" in devices[0].driver.names()

@@ -65,24 +65,24 @@ while True:
         held = runtime.malloc(max(0, free - (20 << 20)))
     except RuntimeError:
         continue
-    time.sleep(0.02)
+    time.sleep(0.05)
     runtime.free(held)
-    time.sleep(0.02)
+    time.sleep(0.05)
 """
 
 
 def test_memory_that_another_process_takes_in_the_middle(circuit, expected, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys and proofs ask for fresh memory while all of it comes and goes every 20 ms."""
+    """Keys and proofs ask for fresh memory while all of it comes and goes."""
     monkeypatch.setattr(snarkline.backend, "GPU_LEAST_DOMAIN", 1)
     taker = subprocess.Popen([sys.executable, "-c", TAKER], stdout=subprocess.PIPE, text=True)
     try:
         assert taker.stdout.readline() == "there\n"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeviceWarning)
-            for _ in range(15):
+            end = time.monotonic() + 4  # each request waits for the driver, which is busy with the other process's
+            while time.monotonic() < end:
                 with Prover(circuit[0]) as prover:
-                    for _ in range(3):
-                        assert prove(prover, circuit[1]) == expected
+                    assert prove(prover, circuit[1]) == expected
     finally:
         taker.kill()
         taker.communicate()
@@ -124,7 +124,7 @@ def test_a_fault_at_any_call(circuit, expected, gpu, monkeypatch: pytest.MonkeyP
             drivers[-1].sticky = False
             assert prove(prover, circuit[1]) == expected, at
             # Pages that cannot be locked are lived without.
-            lost = code != OUT_OF_MEMORY and (sticky or drivers[-1].failed != "page_lock")
+            lost = code != OUT_OF_MEMORY and (sticky or drivers[-1].failed not in ("page_lock", "page_unlock"))
             assert prover.note.startswith("on the CPU" if lost else "on NVIDIA"), (at, prover.note)
 
 

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from emulation import ILLEGAL_ADDRESS, OUT_OF_MEMORY, POISON, EmulatedDevice, Fault
+from emulation import CURRENT, ILLEGAL_ADDRESS, OUT_OF_MEMORY, POISON, EmulatedDevice, Fault
 
 from snarkline.errors import BudgetError, DeviceError
 
@@ -178,8 +178,9 @@ def test_a_context_that_others_destroyed() -> None:
 
 def test_a_session_restores_the_threads_device() -> None:
     device = EmulatedDevice(ordinal=1)
-    device.driver.current.device = 3
+    CURRENT.device = 3
     with pytest.raises(ZeroDivisionError), device.session():
-        assert device.driver.current.device == 1
+        assert CURRENT.device == 1
         raise ZeroDivisionError
-    assert device.driver.current.device == 3
+    assert CURRENT.device == 3
+    CURRENT.device = 0

@@ -50,6 +50,14 @@ POISON = 0xA5
 ONE_LAUNCH = threading.Lock()
 """The fibers of a launch are in variables of the library."""
 
+CURRENT = threading.local()
+
+
+def current_device() -> int:
+    """The number of the calling thread's device."""
+    return getattr(CURRENT, "device", 0)
+
+
 OUT_OF_MEMORY, NO_DEVICE, ILLEGAL_ADDRESS, LAUNCH_FAILURE, DEVICE_LOST = 2, 100, 700, 719, 46
 
 
@@ -99,7 +107,6 @@ class EmulatedDriver:
         self.allocations: dict[int, Allocation] = {}
         self.locked: dict[int, int] = {}
         self.unwiped = 0
-        self.current = threading.local()
         self.events = 0
         self.broken: int | None = None
 
@@ -133,13 +140,13 @@ class EmulatedDriver:
 
     def use(self) -> int:
         self._call("use")
-        previous = getattr(self.current, "device", 0)
-        self.current.device = self.ordinal
+        previous = current_device()
+        CURRENT.device = self.ordinal
         return previous
 
     def leave(self, previous: int) -> None:
-        self._call("leave", previous)
-        self.current.device = previous
+        self.calls.append(("leave", previous))
+        CURRENT.device = previous
 
     def alive(self) -> bool:
         return not self.dead

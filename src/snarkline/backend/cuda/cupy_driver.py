@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 import numpy.typing as npt
@@ -86,15 +87,18 @@ class CupyDriver:
 
     @fault_at
     def use(self) -> int:
-        previous = int(self._runtime.getDevice())
+        try:
+            previous = int(self._runtime.getDevice())
+        except RuntimeError:  # the thread's device has failed
+            previous = -1
         if previous != self.ordinal:
             self._runtime.setDevice(self.ordinal)
         return previous
 
-    @fault_at
     def leave(self, previous: int) -> None:
-        if previous != self.ordinal:
-            self._runtime.setDevice(previous)
+        if previous not in (self.ordinal, -1):
+            with suppress(RuntimeError):
+                self._runtime.setDevice(previous)
 
     def alive(self) -> bool:
         # Asks about an address, not about a handle, which a context that is gone would leave dangling. The thread's
@@ -113,6 +117,7 @@ class CupyDriver:
     def synchronize(self) -> None:
         self._runtime.deviceSynchronize()
 
+    @fault_at
     def close(self) -> None:
         if self.alive():
             self._runtime.free(self._sentinel)

@@ -48,7 +48,8 @@ class Driver(Protocol):
     def use(self) -> int:
         """Make this the calling thread's device; returns the number of the one before, for `leave`."""
 
-    def leave(self, previous: int) -> None: ...
+    def leave(self, previous: int) -> None:
+        """Raises nothing: that the thread's other device has failed is no fault of this one."""
 
     def alive(self) -> bool:
         """Whether the context that this driver works in still is. Raises nothing."""

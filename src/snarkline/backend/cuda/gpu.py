@@ -66,31 +66,26 @@ class Gpu:
         """
         self.require_usable()
         self.await_wiping()
-        previous = self._guarded(self.driver.use)
-        if not self.driver.alive():
-            self.fail("its context has failed, or was destroyed from outside")
-        try:
-            yield
-        except (BudgetError, DeviceError) as error:
-            _let_go(error)
-            raise
-        finally:
-            if self.failure is None:
-                self._guarded(self.driver.leave, previous)
-                self._sweep = self._sweeper.submit(self._wipe)
-            else:
-                with suppress(DriverFault):  # other devices of this thread go on
-                    self.driver.leave(previous)
+        with self.current():
+            try:
+                if not self.driver.alive():
+                    self.fail("its context has failed, or was destroyed from outside")
+                yield
+            except (BudgetError, DeviceError) as error:
+                _let_go(error)
+                raise
+            finally:
+                if self.failure is None:
+                    self._sweep = self._sweeper.submit(self._wipe)
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """The device as the calling thread's, beside a session of another thread."""
+        """The device as the calling thread's, for the block."""
         previous = self._guarded(self.driver.use)
         try:
             yield
         finally:
-            with suppress(DriverFault):  # a failure shows at the next call
-                self.driver.leave(previous)
+            self.driver.leave(previous)
 
     def await_wiping(self) -> None:
         """Waits until the zeroing of what the last session left is queued. Raises its DeviceError."""
@@ -99,10 +94,9 @@ class Gpu:
             sweep.result()
 
     def _wipe(self) -> None:
-        previous = self._guarded(self.driver.use)
-        self.staging.wipe()
-        self._guarded(self._pool.wipe)
-        self._guarded(self.driver.leave, previous)
+        with self.current():
+            self.staging.wipe()
+            self._guarded(self._pool.wipe)
 
     def require_usable(self) -> None:
         """Raises DeviceError once the device has failed."""
@@ -234,15 +228,14 @@ class Gpu:
         """Memory and kernels back to the driver. A device that has failed keeps them: its context is undefined."""
         self._functions.clear()
         self._modules.clear()
-        with suppress(DeviceError):
+        with suppress(DeviceError, BudgetError):
             self.await_wiping()
         self._sweeper.shutdown()
         self.staging.close()
         if self.failure is None and self.driver.alive():
-            with suppress(DriverFault):  # then its process's end is what gives everything back
-                previous = self.driver.use()
+            # What is left to the driver its process's end gives back.
+            with suppress(DriverFault, DeviceError, BudgetError), self.current():
                 self._pool.trim()
-                self.driver.leave(previous)
                 self.driver.close()
         self._pool.forget()
 
@@ -269,11 +262,8 @@ class EventClock:
         self._gpu, self.name = gpu, name
 
     def record(self) -> Any:
-        gpu = self._gpu
-        previous = gpu._guarded(gpu.driver.use)  # a timeline ends outside sessions
-        event = gpu.record()
-        gpu._guarded(gpu.driver.leave, previous)
-        return event
+        with self._gpu.current():  # a timeline ends outside sessions
+            return self._gpu.record()
 
     def elapsed(self, begin: Any, end: Any) -> float:
         self._gpu.await_event(begin)
