@@ -5,10 +5,10 @@
 measures step by step, each in a process of its own that is stopped at its limit, or at the budget's end; their files in
 FOLDER have what was measured until then. Anywhere, after that,
 
-    python bench/record_gpu.py write FOLDER [--name h200]
+    python bench/record_gpu.py write FOLDER [--name h200] [--commit HASH]
 
 makes docs/data/gpu*/NAME.json and docs/data/seed/NAME.json, from which bench/render_docs.py makes tables. What FOLDER
-lacks stays as it was recorded.
+lacks stays as it was recorded. --commit is for a machine that had the files without their history.
 
 build: what compiling the kernels takes. figures: `snarkline bench gpu`. life: bench/gpu_life.py. profile: Nsight
 Compute (`ncu`). seed: bench/gpu_seed.py. devices: bench/gpu_devices.py, on two GPUs.
@@ -100,8 +100,9 @@ def run(folder: Path, steps: list[str], budget: float) -> bool:
 # ---- the record ----
 
 
-def write(folder: Path, name: str) -> None:
-    there = json.loads((folder / "facts.json").read_text())
+def write(folder: Path, name: str, commit: str | None) -> None:
+    other = {} if commit is None else {"commit": commit}
+    there = _read(folder / "facts.json") | other
     host = f"{there['cores']} {'Xeon' if 'Xeon' in there['cpu'] else there['cpu']} cores"
     source = {"commit": there["commit"], "date": there["date"], "driver": there["driver"], "host": host}
     main = DATA / "gpu" / f"{name}.json"
@@ -119,7 +120,7 @@ def write(folder: Path, name: str) -> None:
         found = _read(folder / f"{step}.json")
         if found:
             target = DATA / where / f"{name}.json"
-            _save(target, (_read(target) if step == "life" else {}) | found)
+            _save(target, (_read(target) if step == "life" else {}) | found | other)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -166,9 +167,10 @@ def main() -> None:
     parser.add_argument("--steps", default="build,figures,life,profile")
     parser.add_argument("--budget", type=float, default=220, help="seconds")
     parser.add_argument("--name", default="h200")
+    parser.add_argument("--commit")
     arguments = parser.parse_args()
     if arguments.what == "write":
-        write(arguments.folder, arguments.name)
+        write(arguments.folder, arguments.name, arguments.commit)
     elif not run(arguments.folder, arguments.steps.split(","), arguments.budget):
         sys.exit(1)
 
