@@ -34,6 +34,7 @@ from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS
 from snarkline.r1cs.structured_witness import run_program
 from snarkline.r1cs.witness import Witness
+from snarkline.threads import usable_threads
 from snarkline.trace import Timeline
 
 TITLES = {"bls12_381": "BLS12-381", "bn254": "BN254"}
@@ -91,17 +92,16 @@ class Check:
         return time.perf_counter() - self.begin > self.arguments.budget
 
     def build(self) -> None:
-        seconds, loads = {}, {}
+        begin, loads = time.perf_counter(), {}
+        every = [module for curve in CURVES.values() for module in modules_of(curve)]
+        built = self.device._cache.build(every, self.device.architecture, workers=usable_threads())
+        seconds = {module.name: round(s, 2) for module, s in built.seconds.items()}
+        self.say(f"{len(seconds)} modules compiled in {time.perf_counter() - begin:.1f} s")
         for curve in CURVES.values():
             begin = time.perf_counter()
-            modules = modules_of(curve)
-            built = self.device._cache.build(modules, self.device.architecture, workers=16)
-            seconds |= {m.name: round(s, 2) for m, s in built.seconds.items()}
-            self.say(f"{curve.name}: {len(built.seconds)} modules compiled in {time.perf_counter() - begin:.1f} s")
-            begin = time.perf_counter()
-            self.device.prepare(modules)
+            self.device.prepare(modules_of(curve))
             loads[curve.name] = round(time.perf_counter() - begin, 3)
-            self.say(f"loaded in {loads[curve.name]:.3f} s")
+            self.say(f"{curve.name}: loaded in {loads[curve.name]:.3f} s")
         self.report |= {"compile_seconds": seconds, "load_seconds": loads}
         self.say(f"compile: {sum(seconds.values()):.1f} s in all; {sorted(seconds.items(), key=lambda x: -x[1])[:6]}")
 
@@ -314,6 +314,8 @@ class Check:
         witness = run_program(system, given)
         domain = Domain(system.curve, 24, 1)
         runs[f"a, b, c of 2^24, {TITLES[curve.name]}"] = lambda: self.gpu.evaluate_structured(witness, domain)
+        for run in runs.values():
+            run()
         self.report["launches"] = {name: self.launches_of(run) for name, run in runs.items()}
         self.device.synchronize()
         self.cupy.cuda.profiler.start()

@@ -1,6 +1,6 @@
 """Independent proofs on one GPU and on two, in one run; writes one JSON file.
 
-    python bench/gpu_devices.py OUT.json [--cases bls12_381:20:bits,...] [--seconds 1.5] [--budget 100]
+    python bench/gpu_devices.py OUT.json [--cases bls12_381:20:bits,...] [--seconds 1] [--budget 100]
 
 Threads share one prover that has both GPUs, and make proofs for `--seconds`: proofs a second by devices and threads.
 Two processes with a GPU each make as many as the machine can, whatever Python's lock costs within one process. Each
@@ -28,10 +28,8 @@ from snarkline.curves.curve import CURVES
 
 CASES = "bn254:18:bits,bls12_381:20:bits,bls12_381:20:random,bls12_381:18:random"
 IN_PROCESSES = CASES.split(",")[:2]
-PLAN = ((1, 1), (1, 2), (2, 2), (2, 4), (2, 6))
+PLAN = ((1, 1), (1, 2), (2, 2), (2, 4))
 """Devices and threads."""
-SWITCH_S = 0.0005
-"""The interval at which threads ask for Python's lock, in the rows with `switch_s`; Python's own is 0.005."""
 BLINDING = (11, 13)
 Row = dict[str, Any]
 
@@ -41,7 +39,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--cases", default=CASES)
     parser.add_argument("--processes", default=",".join(IN_PROCESSES), help="cases that processes run as well")
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--budget", type=float, default=100)
     parser.add_argument("--worker", type=int, help="number of a GPU: read cases and moments from standard input")
     arguments = parser.parse_args()
@@ -84,11 +82,6 @@ def measure(case: str, seconds: float, rows: list[Row]) -> None:
                 raise SystemExit(f"{case}: not the CPU's proof: {prover.note}")
         for n_devices, n_threads in PLAN:
             rows.append(tell({"case": case, **rate(provers[n_devices], witness, n_devices, n_threads, seconds)}))
-        usual = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_S)
-        row = rate(provers[2], witness, 2, 4, seconds)
-        sys.setswitchinterval(usual)
-        rows.append(tell({"case": case, "switch_s": SWITCH_S, **row}))
 
 
 def rate(prover: Prover, witness: Witness, n_devices: int, n_threads: int, seconds: float) -> Row:

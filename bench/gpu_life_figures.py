@@ -135,7 +135,7 @@ def devices() -> str:
     for result in load("gpu-devices"):
         rows = []
         for case in dict.fromkeys(row["case"] for row in result["rows"]):
-            found = [row for row in result["rows"] if row["case"] == case and "switch_s" not in row]
+            found = [row for row in result["rows"] if row["case"] == case]
             one, two, apart = (
                 max((r for r in found if (r["devices"], r["processes"]) == kind), key=_rate, default=None)
                 for kind in ((1, 1), (2, 1), (2, 2))

@@ -1,6 +1,6 @@
 """The measurement that this system began with, on a GPU: a, b, c and the inner vectors in host memory, by policy.
 
-    python bench/gpu_seed.py OUT.json [--curve bls12_381] [--log-n 22] [--gib 20] [--policies ...] [--budget 190]
+    python bench/gpu_seed.py OUT.json [--curve bls12_381] [--log-n 22] [--gib 10] [--policies ...] [--budget 190]
 
 Makes a circuit and a key, then runs `snarkline bench prove --backend cuda --release ... --classic-host` policy by
 policy, each in a process of its own, with `--gib` of vectors on both sides together. A policy may have its own size:
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--curve", choices=CURVES, default="bls12_381")
     parser.add_argument("--log-n", type=int, default=22)
-    parser.add_argument("--gib", type=float, default=20)
+    parser.add_argument("--gib", type=float, default=10)
     parser.add_argument("--policies", default=",".join(PLAN), help="in this order, each with =GIB or without")
     parser.add_argument("--budget", type=float, default=190)
     arguments = parser.parse_args()
@@ -70,8 +70,9 @@ def main() -> None:
             circuits = max(1, round(gib * 2**30 / (2 * 3 * 32 * 2**arguments.log_n)))
             layout = classic.PRODUCT if policy == classic.PRODUCT else classic.CLASSIC
             run = classic.ClassicRun(
-                policy, key, witness, circuits, usable_threads(), "cuda", host_copies=True, layout=layout
-            )
+                policy, key, witness, circuits, usable_threads(), "cuda",
+                window_s=0.5, host_copies=True, layout=layout,
+            )  # fmt: skip
             row = classic.measure_fresh(run)
             took = time.perf_counter() - started
             s_per_gib = max(s_per_gib, (took - PROCESS_S) / gib)

@@ -36,7 +36,7 @@ NCU = [
     *(word for section in ("SpeedOfLight", "Occupancy", "MemoryWorkloadAnalysis", "WarpStateStats",
                            "ComputeWorkloadAnalysis", "SchedulerStats") for word in ("--section", section)),
 ]  # fmt: skip
-SIZES = {"transforms": "18,20,22,24,26,27", "sums-g1": "16,18,20,22,24,26", "sums-g2": "16,18,20,22,24"}
+SIZES = {"transforms": "18,20,22,24,26,27", "sums-g1": "16,18,20,22,24,26", "sums-g2": "16,20,22,24"}
 SIZES["circuits"] = "20,22"
 LIMITS = {"build": 60, "figures": 150, "life": 90, "profile": 60, "seed": 200, "devices": 110}
 """Seconds."""
@@ -112,9 +112,9 @@ def write(folder: Path, name: str, commit: str | None) -> None:
     if build := _read(folder / "build.json"):
         seconds = {name: build[name] for name in ("compile_seconds", "load_seconds")}
         result |= seconds | {"build_commit": there["commit"]}
-    if (folder / "profile.csv").exists() and (folder / "check.json").exists():
-        launches = _read(folder / "check.json")["launches"]
-        result |= {"profile": profile(folder / "profile.csv", launches), "profile_commit": there["commit"]}
+    launches = _read(folder / "check.json").get("launches")
+    if launches and (found := profile(folder / "profile.csv", launches)):
+        result |= {"profile": found, "profile_commit": there["commit"]}
     _save(main, result)
     for step, where in (("life", "gpu-life"), ("devices", "gpu-devices"), ("seed", "seed")):
         found = _read(folder / f"{step}.json")
@@ -135,8 +135,11 @@ def _save(path: Path, result: dict[str, Any]) -> None:
 
 def profile(path: Path, launches: dict[str, int]) -> list[dict[str, Any]]:
     """The longest launch of each kernel in each of the runs, which follow each other with so many launches."""
-    rows = list(csv.reader(path.read_text().splitlines()))
-    begin = next(i for i, row in enumerate(rows) if row and row[0] == "ID")
+    rows = list(csv.reader(path.read_text().splitlines())) if path.exists() else []
+    begin = next((i for i, row in enumerate(rows) if row and row[0] == "ID"), len(rows))
+    if len(rows) - begin - 2 != sum(launches.values()):
+        print(f"{path.name} has {len(rows) - begin - 2} launches of {sum(launches.values())}: left out")
+        return []
     header, rows, runs = rows[begin], rows[begin + 2 :], list(launches)
     run_of = [run for run, n in launches.items() for _ in range(n)]
     longest: dict[tuple[str, str], dict[str, Any]] = {}
