@@ -204,9 +204,11 @@ void find_predecessors(SystemPlan& system, RunPlan& run) {
     if (run.late() && !(plan.port_use[j] & port_read)) continue;
     for (u64 i = 0; i < run.count; i++) {
       const u64 wire = port_wire(run, plan.n_ports, i, j);
-      if (wire > system.n_public) {
-        if (wire < run.first_wire) add(static_cast<usize>(find_wire(system, wire).run - system.runs.data()));
-      } else if (system.writer[wire] != 0) {
+      if (wire > system.n_public && wire < run.first_wire) {
+        const Place place = find_wire(system, wire);
+        const TemplatePlan& maker = system.plan(*place.run);
+        if (maker.computed[place.column - maker.first_aux()]) add(static_cast<usize>(place.run - system.runs.data()));
+      } else if (wire <= system.n_public && system.writer[wire] != 0) {
         add(system.writer[wire] - 1);
       }
     }

@@ -62,6 +62,7 @@ struct TemplatePlan {
   u32 n_bits = 0, n_wides = 0;
   std::vector<u32> place;    // of each column: 2 * slot + (1 for a field element); column 0 is bit slot 0
   std::vector<u8> port_use;  // of each port: PortUse, or both
+  std::vector<u8> computed;  // of each aux column: whether the program writes it; else its wires are given
   std::vector<u32> words;
   std::vector<Combination> combinations;
   std::vector<u64> coefficients;  // Montgomery form, 4 limbs each

@@ -47,6 +47,7 @@ class Planner {
     plan_.n_aux = source.n_aux;
     plan_.n_rows = static_cast<u32>(source.matrix[0].rows);
     plan_.port_use.resize(source.n_ports);
+    plan_.computed.resize(source.n_aux);
     for (u32 column = 0; column < plan_.n_columns(); column++) {
       plan_.place.push_back(source.bits[column] ? 2 * plan_.n_bits++ : 2 * plan_.n_wides++ + 1);
     }
@@ -182,6 +183,7 @@ class Planner {
   }
   u32 program_target(u32 column) {
     note(column, port_written);
+    if (column >= plan_.first_aux()) plan_.computed[column - plan_.first_aux()] = 1;
     return plan_.place[column];
   }
   u32 program_row(const MatrixSource& matrix, u32 row, u32 without = ~u32{0}) {
