@@ -79,8 +79,9 @@ class PorepProver:
             )
         with span("compile circuit"):  # the core's form of it, which is made once: here, not within the first proof
             self.circuit.native  # noqa: B018
-        # Also a key that has matrices gets these: witnesses of another recording would be packed anew for each proof.
-        key = key.attach(self.circuit)
+        with span("attach key"):
+            # A key that has matrices gets these too: witnesses of another recording would be packed for each proof.
+            key = key.attach(self.circuit)
         self._prover: Prover | ClassicProver
         if classic_host:
             self._prover = ClassicProver(
