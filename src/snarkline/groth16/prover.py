@@ -119,7 +119,7 @@ class Prover:
                     raise violation.error()
             sums = self._sums(assigned)
             public = witness.public(self.key.n_public)
-            return Pending(self, assigned, public, sums, blinding_for_tests or prove.draw_blinding(self.key.curve))
+            return Pending(self, assigned, public, sums, blinding_for_tests)
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -205,7 +205,7 @@ class Pending:
         assigned: Assignment,
         public: tuple[int, ...],
         sums: Sums,
-        blinding: tuple[int, int],
+        blinding: tuple[int, int] | None,
     ) -> None:
         self._prover, self._assigned, self._public = prover, assigned, public
         self._sums, self._blinding = sums, blinding
@@ -228,7 +228,8 @@ class Pending:
     def _assembled(self, sums: Sums) -> Proof | None:
         """The proof, or None if it does not verify."""
         prover = self._prover
-        proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *self._blinding)
+        blinding = self._blinding or prove.draw_blinding(prover.key.curve)
+        proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *blinding)
         with span("self-check"):
             try:
                 return proof if verify(prover.key.verifying_key, proof) else None
