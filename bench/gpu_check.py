@@ -134,11 +134,9 @@ class Check:
         events, launch = [], self.device.launch
 
         def recording(module, kernel, *arguments, **keywords):
-            begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
-            begin.record()
+            begin = self.device.record_here()
             launch(module, kernel, *arguments, **keywords)
-            end.record()
-            events.append((kernel, begin, end))
+            events.append((kernel, begin, self.device.record_here()))
 
         self.device.launch = recording
         try:
@@ -278,7 +276,7 @@ class Check:
                     self.expect(f"msm {curve.name} {group.name} n={n} {name}", mine == theirs)
 
     def time_msm(self, curve, group, limbs, scalars, device_scalars, n):
-        runner = self.gpu._msms.setdefault(curve.name, backend_module.Msm(self.device, curve))
+        runner = self.gpu._sums.runner(curve)
         run = lambda: runner.run([(group, limbs[:n])], device_scalars[:n], False).points()  # noqa: E731
         (result,) = run()
         expected = weighted_sum(scalars[:n], 1000, curve.r)
@@ -302,7 +300,7 @@ class Check:
             index[:, 0] = np.arange(1000, 1000 + n)
             table = self.gpu.fixed_base(Point.generator(curve, Group.G1), FrVector(curve, index, Form.CANONICAL))
             points = [(Group.G1, self.device.upload(table.limbs))]
-            msm, scalars = backend_module.Msm(self.device, curve), self.device.upload(random_scalars(curve, n))
+            msm, scalars = self.gpu._sums.runner(curve), self.device.upload(random_scalars(curve, n))
             runs[f"sum, {TITLES[curve.name]}"] = lambda msm=msm, p=points, s=scalars: msm.run(p, s, False)
         curve = BLS12_381
         transform = TransformBuilder(self.device, curve).build(24, pow(curve.generator, (curve.r - 1) >> 24, curve.r))

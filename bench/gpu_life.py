@@ -18,7 +18,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +135,12 @@ def measured_gap(prover: Prover, witness: Any) -> Row:
     host = next(s for s in timeline.spans if s.name == "start")
     checks = sum(s.wall_s for s in timeline.spans if s.name == "check witness")
     device = sorted((s.begin.ns, s.end.ns) for s in timeline.spans if s.kind == "device")
-    busy, at = 0, 0
-    for begin, end in device:
+    busy, at, gaps = 0, device[0][0], []
+    for begin, end in device:  # some run beside others
+        gaps.append(max(0, begin - at) / 1e6)
         busy += max(0, end - max(begin, at))
         at = max(at, end)
     wall = host.wall_s - checks
-    gaps = [(b - a) / 1e6 for (_, a), (b, _) in pairwise(device) if b > a]
     names: dict[str, float] = {}
     for s in timeline.spans:
         if s.kind == "device":
@@ -149,7 +148,7 @@ def measured_gap(prover: Prover, witness: Any) -> Row:
     return {
         "wall_ms": round(wall * 1e3, 3), "device_ms": round(busy / 1e6, 3), "gap": round(1 - busy / 1e9 / wall, 4),
         "before_first_ms": round((device[0][0] - host.begin.ns) / 1e6 - checks * 1e3, 3),
-        "after_last_ms": round((host.end.ns - device[-1][1]) / 1e6, 3),
+        "after_last_ms": round((host.end.ns - at) / 1e6, 3),
         "between_ms": round(sum(gaps), 3), "largest_between_ms": [round(g, 3) for g in sorted(gaps)[-6:]],
         "spans": names,
     }  # fmt: skip

@@ -60,6 +60,15 @@ class LockstepDevice:
     def download(self, array):
         return self.real.download(array.real)
 
+    def download_later(self, arrays):
+        return self.real.download_later([array.real for array in arrays])
+
+    def beside(self, works):
+        return [work() for work in works]
+
+    def join(self):
+        pass
+
     def owns(self, array):
         return isinstance(array, Both)
 
@@ -83,6 +92,9 @@ class LockstepDevice:
         return contextlib.nullcontext()
 
     def trim(self):
+        pass
+
+    def wipe(self, until):
         pass
 
     def close(self):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import snarkline.backend.cuda.ntt
+import snarkline.backend.cuda.sums
 from snarkline.backend.base import Domain
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend
@@ -153,7 +154,7 @@ def test_msm_in_the_other_groups(emulated: CudaBackend, cpu: CpuBackend, curve: 
 def test_msm_in_slices_where_memory_is_short(
     emulated: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snarkline.backend.cuda.backend, "MIN_SLICE", 100)
+    monkeypatch.setattr(snarkline.backend.cuda.sums, "MIN_SLICE", 100)
     monkeypatch.setattr(emulated._device, "free_bytes", lambda: 1 << 20)
     scalars = FrVector.from_ints(BN254, scalars_of("random", BN254, 350))
     table = points_of(cpu, BN254, Group.G1, 350)

@@ -13,6 +13,7 @@ from test_structured_native import instances, run_with, sha256_chain, values_for
 from test_structured_prover import make_key, merkle, witness_of
 
 import snarkline.backend.cuda.backend
+import snarkline.backend.cuda.buckets
 import snarkline.backend.cuda.msm
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, open_device
@@ -78,7 +79,7 @@ def test_every_number_of_windows(
     table = cpu.fixed_base(Point.generator(curve, group), FrVector.from_ints(curve, range(1, n + 1)))
     expected = cpu.msm([table], scalars)
     for count in range(13, 32):
-        monkeypatch.setattr(snarkline.backend.cuda.msm, "best_count", lambda curve, n, count=count: count)
+        monkeypatch.setattr(snarkline.backend.cuda.buckets, "best_count", lambda curve, n, count=count: count)
         assert gpu.msm([table], scalars) == expected, count
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from emulation import CURRENT, ILLEGAL_ADDRESS, OUT_OF_MEMORY, POISON, EmulatedDevice, Fault
 
+from snarkline.backend.cuda.driver import Queue
 from snarkline.errors import BudgetError, DeviceError
 
 MIB = 1 << 20
@@ -31,6 +32,44 @@ def test_a_dropped_block_serves_the_next_request() -> None:
     del view
     assert device.empty(4 * MIB, "u1").ctypes.data == address
     assert device.driver.names().count("allocate") == 2
+
+
+def test_what_runs_beside_keeps_its_memory() -> None:
+    device = EmulatedDevice()
+    kept = device.empty(4 * MIB, "u1")
+    addresses = [kept.ctypes.data]
+
+    def work() -> None:
+        addresses.append(device.empty(4 * MIB, "u1").ctypes.data)
+
+    device.beside([lambda kept=kept: work(), work])
+    del kept
+    assert len(set(addresses)) == 3, "two works share nothing"
+    other = device.empty(4 * MIB, "u1")
+    assert other.ctypes.data not in addresses
+    device.join()
+    assert [call[1:3] for call in device.driver.calls if call[0] == "wait_for"][-2:] == [
+        (Queue.COMPUTE, Queue.SIDE_1), (Queue.COMPUTE, Queue.SIDE_2),
+    ]  # fmt: skip
+    assert device.empty(4 * MIB, "u1").ctypes.data in addresses
+
+
+def test_want_of_memory_waits_for_what_runs_beside() -> None:
+    device = EmulatedDevice(capacity=10 * MIB)
+    device.beside([lambda: device.empty(8 * MIB, "u1").fill(0)])
+    assert device.used_bytes() == 8 * MIB
+    device.empty(8 * MIB, "u1")
+    assert device.driver.names().count("allocate") == 3, "refused twice, then served from what was beside"
+
+
+def test_what_failed_beside_is_waited_for() -> None:
+    device = EmulatedDevice()
+    with pytest.raises(ZeroDivisionError), device.session():
+        device.beside([lambda: device.empty(MIB, "u1").fill(1), lambda: 1 // 0])
+    names = [call[0:3] for call in device.driver.calls if call[0] in ("wait_for", "leave")]
+    assert names[-3:-1] == [("wait_for", Queue.COMPUTE, Queue.SIDE_1), ("wait_for", Queue.COMPUTE, Queue.SIDE_2)]
+    device.await_wiping()
+    assert device.used_bytes() == 0
 
 
 @pytest.mark.parametrize(

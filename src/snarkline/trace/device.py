@@ -57,14 +57,23 @@ class Mark:
 
 @contextmanager
 def device_span(
-    clock: DeviceClock, name: str, *, bytes: int | None = None, items: int | None = None, **attributes: Any
+    clock: DeviceClock,
+    name: str,
+    *,
+    bytes: int | None = None,
+    items: int | None = None,
+    under: core.span | None = None,
+    **attributes: Any,
 ) -> Iterator[Mark | None]:
-    """Work that is queued on the device inside the block, which leaves no span if it ends with an exception. Yields
-    None where no timeline is open in this context."""
+    """Work that is queued on the device inside the block, which leaves no span if it ends with an exception. Its parent
+    is the open span, or `under`, a span of the same timeline that may have ended. Yields None where no timeline is open
+    in this context."""
     parent = core.open_span()
     if parent is None or core.spans_active() == 0:
         yield None
         return
+    if under is not None and under.root == parent.root:
+        parent = under
     mark = Mark(
         clock=clock,
         id=core.next_span_id(),

@@ -185,7 +185,7 @@ class EmulatedDriver:
     def owns(self, array) -> bool:
         return isinstance(array, DeviceArray)
 
-    def zero(self, address: int, n_bytes: int) -> None:
+    def zero(self, address: int, n_bytes: int, queue: Queue = Queue.COMPUTE) -> None:
         self._call("zero", address, n_bytes)
         ctypes.memset(address, 0, n_bytes)
 
@@ -197,6 +197,11 @@ class EmulatedDriver:
     def to_host(self, array):
         self._call("to_host", array.nbytes)
         return np.array(array, order="C").view(np.ndarray)
+
+    def to_host_later(self, host, array, queue) -> None:
+        self._call("to_host_later", array.nbytes, queue)
+        assert self.page_locked(host.ctypes.data)
+        host[...] = array.reshape(-1).view(np.uint8)
 
     def copy(self, target, source) -> None:
         self._call("copy", source.nbytes)
@@ -225,9 +230,9 @@ class EmulatedDriver:
         self._call("function", name)
         return module, name
 
-    def launch(self, function, grid, block, arguments, shared) -> None:
+    def launch(self, function, grid, block, arguments, shared, queue: Queue = Queue.COMPUTE) -> None:
         module, kernel = function
-        self._call("launch", kernel)
+        self._call("launch", kernel, queue)
         words = [_word(a) for a in arguments]
         assert len(words) <= 16 and block <= 1024
         lib = library(module)
@@ -301,7 +306,8 @@ def _word(argument) -> int:
         assert isinstance(argument, DeviceArray), "a kernel was given host memory"
         assert argument.flags.c_contiguous
         return argument.ctypes.data
-    return int(argument) & (2**64 - 1)
+    assert type(argument) is int, "CuPy passes other types in their own size"
+    return argument & (2**64 - 1)
 
 
 # ---- proofs ----

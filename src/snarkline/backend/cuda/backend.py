@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -12,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.backend.base import Backend, Domain, Workload, transposed_of_flat
-from snarkline.backend.cuda.device import Array, Device, blocks
+from snarkline.backend.cuda.device import NULL, Argument, Array, Device, blocks
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.matrix import DeviceMatrix
 from snarkline.backend.cuda.module import Module
-from snarkline.backend.cuda.msm import Msm
 from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
-from snarkline.backend.cuda.plan import MIN_SLICE, MemoryPlan, plan_memory
+from snarkline.backend.cuda.plan import MemoryPlan, plan_memory
 from snarkline.backend.cuda.structured import DeviceSystem, Packed
+from snarkline.backend.cuda.sums import Sums
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
@@ -34,9 +33,6 @@ SMALL = 1024
 """Fewer points than these are left to the host, which is done with them before a GPU has started."""
 FIXED_BASE_SLICE = 1 << 20
 TABLE_ROW, TABLE_WINDOWS = 255, 32
-
-FOLDERS = 4
-"""Threads that end sums on the host: a proof has at most three tables to a sum."""
 
 R = TypeVar("R")
 
@@ -53,14 +49,11 @@ class CudaBackend:
     def __init__(self, device: Device, host: Backend, *, work: Workload | None = None) -> None:
         self._device, self.host = device, host
         self._work = work
-        self.plan: MemoryPlan | None = None
         self._pressure = 0
         self._closed = False
-        self._folders = ThreadPoolExecutor(FOLDERS, "snarkline-fold")
-        self._msms: dict[str, Msm] = {}
+        self._sums = Sums(device, host)
         self._transforms: dict[tuple[object, ...], Transform] = {}
         self._constants: dict[tuple[str, tuple[int, ...]], Array] = {}
-        self._tables: WeakKeyDictionary[PointTable, Array] = WeakKeyDictionary()
         self._matrices: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._systems: WeakKeyDictionary[StructuredR1CS, DeviceSystem] = WeakKeyDictionary()
@@ -71,6 +64,15 @@ class CudaBackend:
     @property
     def note(self) -> str:
         return f"on {self._device.name}"
+
+    @property
+    def plan(self) -> MemoryPlan | None:
+        """What stays on the device, and in how many pieces sums are taken; None where no work was announced."""
+        return self._sums.plan
+
+    @plan.setter
+    def plan(self, plan: MemoryPlan) -> None:
+        self._sums.plan = plan
 
     @property
     def failure(self) -> str | None:
@@ -88,9 +90,12 @@ class CudaBackend:
         Raises BudgetError if the memory that is free does not suffice for the work that was announced.
         """
         with self._open().session():
-            self._replan()
-            yield
-            self._pressure = 0
+            try:
+                self._replan()
+                yield
+                self._pressure = 0
+            finally:
+                self._sums.forget_begun()
 
     def shrink(self) -> bool:
         """After a BudgetError: hold less in the next session. False if that is no use."""
@@ -116,7 +121,7 @@ class CudaBackend:
             self._let_go()
             plan = plan_memory(self._work, self._budget(), self._sum_bytes)
         if not plan.keep_tables:
-            self._tables.clear()
+            self._sums.forget_tables()
         if not plan.keep_matrices:
             self._matrices.clear()
             self._systems.clear()
@@ -135,12 +140,13 @@ class CudaBackend:
 
     def _sum_bytes(self, n: int, groups: Sequence[Group]) -> int:
         assert self._work is not None
-        return self._runner(self._work.curve).bytes_needed(n, groups)
+        return self._sums.runner(self._work.curve).bytes_needed(n, groups)
 
     def _let_go(self) -> None:
         """Everything on the device that can be made again."""
-        for held in (self._transforms, self._tables, self._matrices, self._transposed, self._systems, self._multiples):
+        for held in (self._transforms, self._matrices, self._transposed, self._systems, self._multiples):
             held.clear()
+        self._sums.forget_tables()
         self._device.trim()
 
     # ---- vectors ----
@@ -160,7 +166,7 @@ class CudaBackend:
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
         there = self._matrix(matrix)
         out = self._empty(w.curve, domain.size)
-        factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else None
+        factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else NULL
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
             there.multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
@@ -190,7 +196,7 @@ class CudaBackend:
             self._transposed[matrix] = DeviceMatrix.upload_transposed(self._open(), matrix)
         out = self._empty(v.curve, matrix.n_columns, v.form)
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
-            self._transposed[matrix].multiply(self._device, _vector(v.curve), self._limbs(v), out.limbs, None)
+            self._transposed[matrix].multiply(self._device, _vector(v.curve), self._limbs(v), out.limbs, NULL)
         return out
 
     def powers(self, curve: Curve, n: int, first: int, ratio: int) -> FrVector:
@@ -285,56 +291,7 @@ class CudaBackend:
         self._open()
         if len(scalars) < SMALL:
             return self.host.begin_msm(tables, self._on_host(scalars))
-        n = len(scalars)
-        pieces = self._pieces(tables, scalars)
-        while True:
-            try:
-                return self._msm_in_pieces(tables, scalars, pieces)
-            except BudgetError:
-                if n // pieces <= MIN_SLICE:
-                    raise
-            self._device.trim()
-            pieces *= 2
-
-    def _pieces(self, tables: Sequence[PointTable], scalars: FrVector) -> int:
-        """In how many pieces the memory that is planned for a sum suffices, and that which is free."""
-        runner, n, groups = self._runner(scalars.curve), len(scalars), [table.group for table in tables]
-        away = [table for table in tables if not self._stays(table)]
-        pieces = 1 if self.plan is None else max(1, -(-n // self.plan.slice_points))
-        free = self._device.free_bytes()
-        while n // pieces > MIN_SLICE:
-            piece = -(-n // pieces)
-            copies = min(2, pieces) * piece * sum(table.limbs[0].nbytes for table in away)
-            if runner.bytes_needed(piece, groups) + copies <= free:
-                break
-            pieces *= 2
-        return pieces
-
-    def _msm_in_pieces(self, tables: Sequence[PointTable], scalars: FrVector, pieces: int) -> Callable[[], list[Point]]:
-        runner, n, limbs = self._runner(scalars.curve), len(scalars), self._limbs(scalars)
-        step = -(-n // pieces)
-        ranges = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
-        stay = [self._stays(table) for table in tables]
-        resident = [self._table(table) if stays else None for table, stays in zip(tables, stay, strict=True)]
-        hosts = [table.limbs for table, stays in zip(tables, stay, strict=True) if not stays]
-        streamed = self._device.streamed(hosts, ranges) if hosts else iter([[] for _ in ranges])
-        sums: list[Callable[[], list[Point]]] = []
-        for part, slices in zip(ranges, streamed, strict=True):
-            rest = iter(slices)
-            points = [
-                (table.group, next(rest) if there is None else there[part])
-                for table, there in zip(tables, resident, strict=True)
-            ]
-            sums.append(runner.run(points, limbs[part], scalars.form is Form.MONTGOMERY).in_background(self._folders))
-        return lambda: [self._sum(points) for points in zip(*(end() for end in sums), strict=True)]
-
-    def _sum(self, points: Sequence[Point]) -> Point:
-        if len(points) == 1:
-            return points[0]
-        curve = points[0].curve
-        table = PointTable.from_points(curve, points[0].group, points)
-        (point,) = self.host.msm([table], FrVector.from_ints(curve, [1] * len(points)))
-        return point
+        return self._sums.begin(tables, scalars.curve, self._limbs(scalars), scalars.form)
 
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         device, curve, group = self._open(), base.curve, base.group
@@ -373,15 +330,13 @@ class CudaBackend:
             for held in (
                 self._transforms,
                 self._constants,
-                self._tables,
                 self._matrices,
                 self._transposed,
                 self._systems,
                 self._multiples,
             ):
                 held.clear()
-            self._msms.clear()
-            self._folders.shutdown()
+            self._sums.close()
             self.host.close()
             self._device.close()
 
@@ -389,21 +344,6 @@ class CudaBackend:
         if self._closed:
             raise ValueError("the backend is closed")
         return self._device
-
-    def _runner(self, curve: Curve) -> Msm:
-        return self._msms.setdefault(curve.name, Msm(self._device, curve))
-
-    def _stays(self, table: PointTable) -> bool:
-        """Whether a table is, or will be, on the device from now on."""
-        return self.plan is None or self.plan.keep_tables or self._device.owns(table.limbs)
-
-    def _table(self, table: PointTable) -> Array:
-        if self._device.owns(table.limbs):
-            return table.limbs
-        if table not in self._tables:
-            with device_span(self._device.clock, "upload", bytes=table.limbs.nbytes):
-                self._tables[table] = self._device.upload(table.limbs)
-        return self._tables[table]
 
     def _matrix(self, matrix: SparseMatrix) -> DeviceMatrix:
         there = self._matrices.get(matrix)
@@ -444,7 +384,7 @@ class CudaBackend:
             self._constants[key] = self._open().upload(limbs)
         return self._constants[key]
 
-    def _launch(self, curve: Curve, kernel: str, n: int, *arguments: object) -> None:
+    def _launch(self, curve: Curve, kernel: str, n: int, *arguments: Argument) -> None:
         with device_span(self._device.clock, kernel, items=n):
             self._device.launch(_vector(curve), kernel, min(blocks(n, 256), 1 << 20), 256, *arguments)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
@@ -29,10 +29,14 @@ def fault_at(call: Callable[P, R]) -> Callable[P, R]:
         try:
             return call(*args, **kwargs)
         except (RuntimeError, MemoryError) as error:  # CUDARuntimeError, CUDADriverError, OutOfMemoryError
-            code = OUT_OF_MEMORY if isinstance(error, MemoryError) else int(getattr(error, "status", -1))
-            raise DriverFault(call.__name__, code, str(error)) from None
+            raise _fault(call.__name__, error) from None
 
     return translated
+
+
+def _fault(call: str, error: RuntimeError | MemoryError) -> DriverFault:
+    code = OUT_OF_MEMORY if isinstance(error, MemoryError) else int(getattr(error, "status", -1))
+    return DriverFault(call, code, str(error))
 
 
 class CupyDriver:
@@ -50,7 +54,7 @@ class CupyDriver:
             properties = self._runtime.getDeviceProperties(ordinal)
             with cupy.cuda.Device(ordinal):
                 self._runtime.free(0)  # makes the context
-                self._copies = cupy.cuda.Stream(non_blocking=True)
+                beside = [cupy.cuda.Stream(non_blocking=True) for _ in list(Queue)[1:]]
                 self._sentinel = self._runtime.malloc(256)
         except (RuntimeError, MemoryError) as error:
             raise NoDeviceError(f"GPU {ordinal} cannot be used: {error}") from None
@@ -60,6 +64,7 @@ class CupyDriver:
         self.architecture = f"{properties['major']}{properties['minor']}"
         self.multiprocessors = int(properties["multiProcessorCount"])
         self._compute = cupy.cuda.Stream.null
+        self._streams = dict(zip(Queue, (self._compute, *beside), strict=True))
         if int(self.architecture) < MIN_CAPABILITY:
             raise NoDeviceError(
                 f"{self.name} has compute capability {int(self.architecture) / 10}; "
@@ -146,12 +151,12 @@ class CupyDriver:
         return isinstance(array, self._cupy.ndarray)
 
     @fault_at
-    def zero(self, address: int, n_bytes: int) -> None:
-        self._runtime.memsetAsync(address, 0, n_bytes, self._compute.ptr)
+    def zero(self, address: int, n_bytes: int, queue: Queue = Queue.COMPUTE) -> None:
+        self._runtime.memsetAsync(address, 0, n_bytes, self._streams[queue].ptr)
 
     @fault_at
     def to_device(self, array: Array, host: npt.NDArray[Any], queue: Queue) -> None:
-        stream = self._stream(queue)
+        stream = self._streams[queue]
         self._runtime.memcpyAsync(
             array.data.ptr, host.ctypes.data, host.nbytes, self._runtime.memcpyHostToDevice, stream.ptr
         )
@@ -160,6 +165,13 @@ class CupyDriver:
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         host: npt.NDArray[Any] = array.get()
         return host
+
+    @fault_at
+    def to_host_later(self, host: npt.NDArray[Any], array: Array, queue: Queue) -> None:
+        stream = self._streams[queue]
+        self._runtime.memcpyAsync(
+            host.ctypes.data, array.data.ptr, array.nbytes, self._runtime.memcpyDeviceToHost, stream.ptr
+        )
 
     @fault_at
     def copy(self, target: Array, source: Array) -> None:
@@ -193,21 +205,31 @@ class CupyDriver:
             driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         return function
 
-    @fault_at
-    def launch(self, function: Any, grid: tuple[int, int], block: int, arguments: list[object], shared: int) -> None:
-        function(grid, (block,), arguments, shared, self._compute)
+    def launch(
+        self,
+        function: Any,
+        grid: tuple[int, int],
+        block: int,
+        arguments: Sequence[Array | int],
+        shared: int,
+        queue: Queue = Queue.COMPUTE,
+    ) -> None:
+        try:
+            function(grid, (block,), arguments, shared, self._streams[queue])
+        except (RuntimeError, MemoryError) as error:
+            raise _fault("launch", error) from None
 
     # ---- order ----
 
     @fault_at
     def record(self, queue: Queue) -> Event:
         event = self._cupy.cuda.Event()
-        event.record(self._stream(queue))
+        event.record(self._streams[queue])
         return event
 
     @fault_at
     def wait_for(self, queue: Queue, event: Event) -> None:
-        self._stream(queue).wait_event(event)
+        self._streams[queue].wait_event(event)
 
     @fault_at
     def passed(self, event: Event) -> bool:
@@ -220,9 +242,6 @@ class CupyDriver:
     @fault_at
     def elapsed(self, begin: Event, end: Event) -> float:
         return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1e3
-
-    def _stream(self, queue: Queue) -> Any:
-        return self._compute if queue is Queue.COMPUTE else self._copies
 
 
 def require_driver() -> None:

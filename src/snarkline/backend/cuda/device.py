@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
 
@@ -14,6 +14,22 @@ from snarkline.trace import DeviceClock
 Array = Any
 """An array on the device: C order, with shape, dtype, slices and reshape. Never leaves the backend but inside FrVector
 and PointTable."""
+Argument = Array | int
+"""Of a kernel. Integers are Python's own, and passed in the size of the parameter."""
+
+
+R = TypeVar("R")
+
+NULL = 0
+"""A null pointer, as an argument of a kernel."""
+
+
+class Reading(Protocol):
+    """Arrays that are on their way to the host."""
+
+    def ready(self) -> bool: ...
+    def wait(self) -> list[npt.NDArray[Any]]:
+        """The arrays. May be called once."""
 
 
 class Device(Protocol):
@@ -37,6 +53,9 @@ class Device(Protocol):
         """For each range the slices of `hosts`, valid until the next are asked for, which are copied meanwhile."""
 
     def download(self, array: Array) -> npt.NDArray[Any]: ...
+    def download_later(self, arrays: Sequence[Array]) -> Reading:
+        """The arrays as they are behind all work that is queued now."""
+
     def copy(self, target: Array, source: Array) -> None:
         """Between arrays of the device, of the same shape and type."""
 
@@ -47,9 +66,25 @@ class Device(Protocol):
         """Compile (where the cache has them not) and load modules."""
 
     def launch(
-        self, module: Module, kernel: str, grid: int | tuple[int, int], block: int, *arguments: object, shared: int = 0
+        self,
+        module: Module,
+        kernel: str,
+        grid: int | tuple[int, int],
+        block: int,
+        *arguments: Argument,
+        shared: int = 0,
     ) -> None:
-        """Queue a kernel. Arguments are arrays, integers or None (a null pointer); `shared` in bytes."""
+        """Queue a kernel. Arguments are arrays and integers (0 as a null pointer); `shared` in bytes."""
+
+    def beside(self, works: Sequence[Callable[[], R]]) -> list[R]:
+        """What each queues runs behind all work that is queued now, beside the others and all that is queued later.
+        The memory that they use stays in use until `join`."""
+
+    def join(self) -> None:
+        """Work that is queued later waits for all that runs beside. So does, if need be, a request for memory."""
+
+    def wipe(self, until: Callable[[], bool]) -> None:
+        """Queue the zeroing of memory that was given back, or until then. The end of a session does the rest."""
 
     def free_bytes(self) -> int:
         """Memory that `empty` can still give: free on the device plus free in the pool."""

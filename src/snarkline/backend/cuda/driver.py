@@ -6,6 +6,7 @@ can stand in for a GPU, and faults of the driver can be injected at any call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -31,10 +32,15 @@ class DriverFault(Exception):
 
 
 class Queue(Enum):
-    """The device's queues of work: kernels, and copies beside them."""
+    """The device's queues of work: kernels, copies beside them, and kernels beside those of the first."""
 
     COMPUTE = "compute"
     COPY = "copy"
+    SIDE_1 = "side 1"
+    SIDE_2 = "side 2"
+    SIDE_3 = "side 3"
+
+    __hash__ = object.__hash__  # Enum's own hashes the name, in Python, at every launch
 
 
 class Driver(Protocol):
@@ -65,12 +71,15 @@ class Driver(Protocol):
         """The memory as an array whose views keep `owner` alive."""
 
     def owns(self, array: object) -> bool: ...
-    def zero(self, address: int, n_bytes: int) -> None: ...
+    def zero(self, address: int, n_bytes: int, queue: Queue = Queue.COMPUTE) -> None: ...
     def to_device(self, array: Array, host: npt.NDArray[Any], queue: Queue) -> None:
         """Queued where `host` is page-locked, done on return otherwise."""
 
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         """Waits for the queue of kernels."""
+
+    def to_host_later(self, host: npt.NDArray[Any], array: Array, queue: Queue) -> None:
+        """Queued; `host` is page-locked memory of the array's size."""
 
     def copy(self, target: Array, source: Array) -> None: ...
     def load(self, code: bytes) -> Any:
@@ -79,8 +88,17 @@ class Driver(Protocol):
     def function(self, module: Any, name: str, shared: int) -> Any:
         """A kernel that takes up to `shared` bytes of dynamic shared memory."""
 
-    def launch(self, function: Any, grid: tuple[int, int], block: int, arguments: list[object], shared: int) -> None:
-        """Arguments are arrays and integers."""
+    def launch(
+        self,
+        function: Any,
+        grid: tuple[int, int],
+        block: int,
+        arguments: Sequence[Array | int],
+        shared: int,
+        queue: Queue = Queue.COMPUTE,
+    ) -> None:
+        """Arguments are arrays and integers, of Python's own type: as many of their bytes are read as the parameter
+        has."""
 
     def record(self, queue: Queue) -> Event:
         """An event behind all work of the queue."""

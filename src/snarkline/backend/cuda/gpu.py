@@ -8,24 +8,40 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from snarkline.backend.cuda.device import Argument, Reading
 from snarkline.backend.cuda.driver import Array, Driver, DriverFault, Event, Queue
 from snarkline.backend.cuda.host_memory import Staging
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
-from snarkline.backend.cuda.pool import Pool
+from snarkline.backend.cuda.pool import Block, Lent, Pool
+from snarkline.backend.cuda.readback import Inbox
 from snarkline.backend.cuda.streaming import stream_slices
 from snarkline.curves.curve import CURVES
 from snarkline.errors import BudgetError, DeviceError
 from snarkline.threads import usable_threads
 from snarkline.trace import DeviceClock
+
+R = TypeVar("R")
+
+SIDES = (Queue.SIDE_1, Queue.SIDE_2, Queue.SIDE_3)
+NOT_LOADED: tuple[Any, int] = (None, 0)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Work that runs beside the queue of kernels: the memory that it has given back, and what it reads."""
+
+    blocks: list[Block]
+    works: Sequence[Callable[[], object]]
 
 
 class Gpu:
@@ -46,12 +62,15 @@ class Gpu:
         self.clock: DeviceClock = EventClock(self, f"gpu{driver.ordinal}")
         self.failure: str | None = None
         self.staging = Staging(self)
+        self._inbox = Inbox(self, self.staging.arena)
+        self._queue = Queue.COMPUTE
+        self._beside: list[_Beside] = []
         self._pool = Pool(driver, memory_limit)
         self._cache = KernelCache(cache_folder)
         self._workers = workers if workers is not None else usable_threads()
         self._progress = progress
         self._modules: dict[Module, Any] = {}
-        self._functions: dict[tuple[Module, str], tuple[Any, int]] = {}
+        self._functions: dict[tuple[str, str], tuple[Any, int]] = {}
         self._sweeper = ThreadPoolExecutor(1, "snarkline-wipe")
         self._sweep: Future[None] | None = None
 
@@ -76,6 +95,7 @@ class Gpu:
                 raise
             finally:
                 if self.failure is None:
+                    self.join()
                     self._sweep = self._sweeper.submit(self._wipe)
 
     @contextmanager
@@ -108,6 +128,7 @@ class Gpu:
         if self.failure is None:
             self.failure = reason
             self._pool.forget()
+            self._beside.clear()
             self._modules.clear()
             self._functions.clear()
         raise DeviceError(f"{self.name} (GPU {self.driver.ordinal}) failed: {reason}")
@@ -120,7 +141,7 @@ class Gpu:
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         array, address = self._take(shape, dtype)
         if array.nbytes:
-            self._guarded(self.driver.zero, address, array.nbytes)
+            self._guarded(self.driver.zero, address, array.nbytes, self._queue)
         return array
 
     def _take(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> tuple[Array, int]:
@@ -129,10 +150,17 @@ class Gpu:
         if self.failure is not None:
             self.require_usable()
         try:
-            address, owner = self._pool.take(n_bytes)
+            address, owner = self._take_joining(n_bytes)
         except DriverFault as fault:
             self._failed(fault)
         return self.driver.array(address, n_bytes, sizes, dtype, owner), address
+
+    def _take_joining(self, n_bytes: int) -> tuple[int, Lent]:
+        if self._beside and self._queue is Queue.COMPUTE:
+            with suppress(BudgetError):
+                return self._pool.take(n_bytes)
+            self.join()
+        return self._pool.take(n_bytes)
 
     def upload(self, host: npt.NDArray[Any]) -> Array:
         self.await_wiping()  # of the staging buffers
@@ -157,6 +185,13 @@ class Gpu:
         host: npt.NDArray[Any] = self._guarded(self.driver.to_host, array)
         return host
 
+    def download_later(self, arrays: Sequence[Array]) -> Reading:
+        return self._inbox.read(arrays)
+
+    def read_into(self, host: npt.NDArray[Any], array: Array) -> None:
+        """Queue the copy of an array to page-locked host memory."""
+        self._guarded(self.driver.to_host_later, host, array, self._queue)
+
     def copy(self, target: Array, source: Array) -> None:
         self._guarded(self.driver.copy, target, source)
 
@@ -169,8 +204,12 @@ class Gpu:
     def used_bytes(self) -> int:
         return self._pool.used_bytes()
 
+    def wipe(self, until: Callable[[], bool]) -> None:
+        self._guarded(self._pool.wipe, until)
+
     def trim(self) -> None:
         """Idle memory back to the driver."""
+        self.join()
         self._guarded(self._pool.trim)
 
     @property
@@ -189,25 +228,51 @@ class Gpu:
                 raise KernelError(f"kernel module {built.paths[module]} cannot be loaded: {fault}") from None
 
     def launch(
-        self, module: Module, kernel: str, grid: int | tuple[int, int], block: int, *arguments: object, shared: int = 0
+        self,
+        module: Module,
+        kernel: str,
+        grid: int | tuple[int, int],
+        block: int,
+        *arguments: Argument,
+        shared: int = 0,
     ) -> None:
-        function, most = self._functions.get((module, kernel), (None, 0))
+        function, most = self._functions.get((module.name, kernel), NOT_LOADED)
         if function is None or shared > most:
             function = self._function(module, kernel, shared)
         if self.failure is not None:
             self.require_usable()
         shape = grid if isinstance(grid, tuple) else (grid, 1)
         try:
-            self.driver.launch(function, shape, block, [_argument(a) for a in arguments], shared)
+            self.driver.launch(function, shape, block, arguments, shared, self._queue)
         except DriverFault as fault:
             self._failed(fault)
+
+    def beside(self, works: Sequence[Callable[[], R]]) -> list[R]:
+        begin, results = self.record(), []
+        with self._pool.apart() as blocks:
+            try:
+                for number, work in enumerate(works):
+                    self._queue = SIDES[number % len(SIDES)]
+                    self.wait_for(self._queue, begin)
+                    results.append(work())
+            finally:
+                self._queue = Queue.COMPUTE
+                self._beside.append(_Beside(blocks, works))
+        return results
+
+    def join(self) -> None:
+        while self._beside:
+            work = self._beside.pop()
+            for _, queue in zip(work.works, SIDES, strict=False):
+                self.wait_for(Queue.COMPUTE, self.record(queue))
+            self._pool.give_back(work.blocks)
 
     def _function(self, module: Module, kernel: str, shared: int) -> Any:
         self.require_usable()
         if module not in self._modules:
             self.prepare(modules_of(CURVES[module.curve]))  # all side by side, where they must be compiled
         function = self._guarded(self.driver.function, self._modules[module], kernel, shared)
-        self._functions[module, kernel] = function, max(shared, 48 << 10)
+        self._functions[module.name, kernel] = function, max(shared, 48 << 10)
         return function
 
     # ---- order and end ----
@@ -215,8 +280,15 @@ class Gpu:
     def record(self, queue: Queue = Queue.COMPUTE) -> Event:
         return self._guarded(self.driver.record, queue)
 
+    def record_here(self) -> Event:
+        """An event in the queue that is worked for at the moment."""
+        return self.record(self._queue)
+
     def wait_for(self, queue: Queue, event: Event) -> None:
         self._guarded(self.driver.wait_for, queue, event)
+
+    def passed(self, event: Event) -> bool:
+        return bool(self._guarded(self.driver.passed, event))
 
     def await_event(self, event: Event) -> None:
         self._guarded(self.driver.await_event, event)
@@ -231,10 +303,12 @@ class Gpu:
         with suppress(DeviceError, BudgetError):
             self.await_wiping()
         self._sweeper.shutdown()
+        self._inbox.close()
         self.staging.close()
         if self.failure is None and self.driver.alive():
             # What is left to the driver its process's end gives back.
             with suppress(DriverFault, DeviceError, BudgetError), self.current():
+                self.join()
                 self._pool.trim()
                 self.driver.close()
         self._pool.forget()
@@ -263,19 +337,12 @@ class EventClock:
 
     def record(self) -> Any:
         with self._gpu.current():  # a timeline ends outside sessions
-            return self._gpu.record()
+            return self._gpu.record_here()
 
     def elapsed(self, begin: Any, end: Any) -> float:
         self._gpu.await_event(begin)
         self._gpu.await_event(end)
         return float(self._gpu._guarded(self._gpu.driver.elapsed, begin, end))
-
-
-def _argument(value: object) -> object:
-    """CuPy takes a Python integer as 8 bytes, of which the driver reads as many as the parameter has."""
-    if value is None:
-        return 0
-    return int(value) if isinstance(value, (int, np.integer)) else value
 
 
 def _let_go(error: BaseException | None) -> None:

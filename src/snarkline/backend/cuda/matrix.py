@@ -47,8 +47,8 @@ class DeviceMatrix:
         row_start, column, value, coefficients, long_rows_there = arrays
         return cls(len(row_start) - 1, row_start, column, value, coefficients, long_rows_there, len(long_rows))
 
-    def multiply(self, device: Device, module: Module, w: Array, out: Array, factor: Array | None) -> None:
-        """out = factor * matrix * w, zero beyond the rows."""
+    def multiply(self, device: Device, module: Module, w: Array, out: Array, factor: Array) -> None:
+        """out = factor * matrix * w, zero beyond the rows; NULL is the factor 1."""
         csr = (self.row_start, self.column, self.value, self.coefficients)
         sizes = (self.n_rows, len(out), LONG_ROW)
         device.launch(module, "multiply_rows", blocks(len(out), 256), 256, out, *csr, w, factor, *sizes)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from snarkline.backend.cuda import nvrtc
@@ -36,7 +36,7 @@ class Module:
     curve: str
     group: int | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         suffix = "" if self.group is None else f"_g{self.group + 1}"
         return f"{self.file}_{self.curve}{suffix}"

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.cuda.device import Array, Device, blocks
+from snarkline.backend.cuda.buckets import MAX_ROUNDS, Lengths, Scans, Sorted, Sorter
+from snarkline.backend.cuda.device import Argument, Array, Device, Reading, blocks
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.windows import Windows, best_count, make_windows
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.pairing import fold_windows
 from snarkline.curves.point import Point, PointTable
-from snarkline.trace import device_span
+from snarkline.trace import DeviceClock, current_span, device_span, span
 
-SORT_TILE, SORT_THREADS, SORT_SHARED = 8192, 512, 2 * 4 * 8192 + 2 * 4 * 256 + 2 * 16 * 256
-SCAN_TILE = 4096
-MAX_ROUNDS = 27
 MIN_ADDITIONS = 200_000
 """A round of fewer additions in G1 over 381 bits takes longer than they do in XYZZ coordinates: its one inversion is
 0.3 ms whatever the number. Divided by the weight of the additions (`weight_of`)."""
@@ -33,7 +33,6 @@ HEAVY = 16
 SLICE = 512
 QUAD_ADDITIONS = 512
 """Up to so many additions a multiprocessor are done by four threads each."""
-NARROW_BITS = 32
 
 
 def log_chunk_of(n_buckets: int) -> int:
@@ -56,6 +55,7 @@ class Buckets:
     n_entries: int
     start: Array
     end: Array
+    scans: Scans
     additions: list[int]
     weight: float
 
@@ -74,15 +74,6 @@ class Buckets:
 
 
 @dataclass(frozen=True)
-class _WindowArrays:
-    """What kernels read about windows: start, bits and first bucket; halves; the chunks each ends as (`_reduce`)."""
-
-    table: Array
-    halves: Array
-    chunks: Array
-
-
-@dataclass(frozen=True)
 class WindowSums:
     """What the device made of a sum, on the host: for each table one sum a window, in XYZZ coordinates."""
 
@@ -94,6 +85,13 @@ class WindowSums:
     def points(self) -> list[Point]:
         """The chains of doublings from window to window: 0.1 to 0.3 ms a table, on the host."""
         return self._points([self._fold(i) for i in range(len(self.sums))])
+
+    def at_once(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
+        """The same, the first table in this thread and the others beside it."""
+        others = [folders.submit(self._fold, i) for i in range(1, len(self.sums))]
+        first = [self._fold(0)] if self.sums else []
+        points = self._points(first + [fold.result() for fold in others])
+        return lambda: points
 
     def in_background(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
         """The same in other threads, while the device goes on; the function returned waits for them. They do nothing
@@ -119,96 +117,48 @@ class Msm:
         self._inverse = Module("inverse", curve.name)
         self._rounds = {group: Module("rounds", curve.name, group.value) for group in Group}
         self._buckets = {group: Module("buckets", curve.name, group.value) for group in Group}
-        self._window_arrays: dict[Windows, _WindowArrays] = {}
+        self.sorter = Sorter(device, curve)
+
+    @property
+    def curve(self) -> Curve:
+        return self._curve
+
+    @property
+    def clock(self) -> DeviceClock:
+        return self._device.clock
+
+    def begin(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> RunningSum:
+        """sum scalars[i] * table[i] for every (group, points on the device). All tables have len(scalars) points."""
+        return RunningSum(self, tables, scalars, montgomery)
 
     def run(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> WindowSums:
-        """sum scalars[i] * table[i] for every (group, points on the device), but for the end that is the host's. All
-        tables have len(scalars) points."""
-        clock, groups = self._device.clock, [group for group, _ in tables]
-        with device_span(clock, "msm.sort", items=len(scalars)):
-            buckets = self._sort(scalars, montgomery, weight_of(self._curve, groups))
-        if buckets is None:
-            return WindowSums(self._curve, groups, (), ())
-        with device_span(clock, "msm.rounds", items=sum(buckets.additions[1 : buckets.rounds + 1])):
-            sums = self._add_in_rounds(buckets, tables)
-        with device_span(clock, "msm.reduce", items=buckets.windows.n_buckets):
-            totals = [self._reduce(buckets, group, s) for group, s in zip(groups, sums, strict=True)]
-        return WindowSums(self._curve, groups, buckets.windows.starts, [self._device.download(t) for t in totals])
+        """The same, but for the end that is the host's."""
+        sums = self.begin(tables, scalars, montgomery).window_sums()
+        self._device.join()
+        return sums
+
+    def add(self, b: Buckets, tables: Sequence[tuple[Group, Array]], under: span | None) -> list[Reading]:
+        """For each table the sums of its windows, on their way to the host."""
+        with device_span(self._device.clock, "msm.rounds", under=under, items=sum(b.additions[1 : b.rounds + 1])):
+            sums = self._add_in_rounds(b, tables)
+        self._device.join()
+        return self._device.beside(
+            [partial(self._end, b, group, s, under) for (group, _), s in zip(tables, sums, strict=True)]
+        )
+
+    def _end(self, b: Buckets, group: Group, sums: Array, under: span | None) -> Reading:
+        with device_span(self._device.clock, "msm.reduce", under=under, items=b.windows.n_buckets):
+            totals = self._reduce(b, group, sums)
+        return self._device.download_later([totals])
 
     def bytes_needed(self, n: int, groups: Sequence[Group]) -> int:
         """An upper bound for the memory that `run` takes at a time for n scalars of full width."""
         windows = make_windows(self._curve, best_count(self._curve, n))
         entries, buckets, fp = n * len(windows.bits), windows.n_buckets, 8 * self._curve.fp_limbs
-        lists = entries * (16 + 8) + buckets * 20
+        lists = entries * (16 + 8) + buckets * 36  # with the sorted entries of the next sum
         sums = sum((entries + buckets) // 2 * 8 * self._curve.point_limbs(group) for group in groups)
-        chunks = max(2 * buckets * 16 * self._curve.point_limbs(group) for group in groups)
+        chunks = sum(2 * buckets * 16 * self._curve.point_limbs(group) for group in groups)
         return lists + sums + max(entries // 2 * fp * 5 // 4, chunks) + (1 << 24)
-
-    # ---- digits and buckets ----
-
-    def _sort(self, scalars: Array, montgomery: bool, weight: float) -> Buckets | None:
-        n = len(scalars)
-        counters = self._device.zeros(MAX_ROUNDS + 3, "u4")
-        n_wide, n_entries, totals = counters[0:1], counters[1:2], counters[2:]
-        # Vectors in Montgomery form are polynomials, which have no short coefficients to speak of.
-        wide = n if montgomery else self._count_wide(scalars, n_wide)
-        windows = make_windows(self._curve, best_count(self._curve, wide))
-        bound = wide * len(windows.bits) + (n - wide) * windows.covering(NARROW_BITS)
-        keys, values, arrays = self._u32(bound), self._u32(bound), self._arrays(windows)
-        self._launch(
-            "make_entries", n,
-            scalars, n, montgomery, arrays.table, len(windows.bits), arrays.halves, keys, values, n_entries,
-        )  # fmt: skip
-        found = int(self._device.download(n_entries)[0])
-        if found == 0:
-            return None
-        keys, values = self._radix_sort(keys, values, found, (windows.n_buckets - 1).bit_length())
-        ends = self._device.zeros(2 * windows.n_buckets, "u4")
-        start, end = ends[: windows.n_buckets], ends[windows.n_buckets :]
-        self._launch("find_buckets", found, keys, found, start, end)
-        grid = min(blocks(windows.n_buckets, 256), 4 * self._device.multiprocessors)
-        self._device.launch(self._digits, "count_additions", grid, 256, start, end, windows.n_buckets, totals)
-        additions = [int(x) for x in self._device.download(totals)]
-        return Buckets(windows, keys, values, found, start, end, additions, weight)
-
-    def _count_wide(self, scalars: Array, count: Array) -> int:
-        grid = min(blocks(len(scalars), 256), 8 * self._device.multiprocessors)
-        self._device.launch(self._digits, "count_wide", grid, 256, scalars, len(scalars), False, count)
-        return int(self._device.download(count)[0])
-
-    def _arrays(self, windows: Windows) -> _WindowArrays:
-        if windows not in self._window_arrays:
-            rows = [(s, b, base, 0) for s, b, base in zip(windows.starts, windows.bits, windows.bases, strict=False)]
-            counts = [1 << (bits - min(windows.bits)) for bits in windows.bits]
-            chunks = [(sum(counts[:i]), count) for i, count in enumerate(counts)]
-            self._window_arrays[windows] = _WindowArrays(
-                *(self._device.upload(np.array(a, np.uint32)) for a in (rows, windows.halves, chunks))
-            )
-        return self._window_arrays[windows]
-
-    def _radix_sort(self, keys: Array, values: Array, n: int, key_bits: int) -> tuple[Array, Array]:
-        n_passes = max(1, -(-key_bits // 8))
-        bits = -(-key_bits // n_passes)
-        tiles = blocks(n, SORT_TILE)
-        other_keys, other_values, counts = self._u32(n), self._u32(n), self._u32(tiles << bits)
-        tile_sums = self._u32(blocks(tiles << bits, SCAN_TILE))
-        for shift in range(0, bits * n_passes, bits):
-            self._device.launch(self._digits, "sort_count", tiles, SORT_THREADS, keys, n, shift, bits, counts)
-            self._prefix_sum(tiles << bits, counts, tile_sums, "sum_tiles", "scan_tiles", counts)
-            self._device.launch(
-                self._digits, "sort_scatter", tiles, SORT_THREADS,
-                keys, values, n, shift, bits, counts, other_keys, other_values, shared=SORT_SHARED,
-            )  # fmt: skip
-            keys, values, other_keys, other_values = other_keys, other_values, keys, values
-        return keys, values
-
-    def _prefix_sum(
-        self, n: int, out: Array, tile_sums: Array, sum_kernel: str, scan_kernel: str, *source: object
-    ) -> None:
-        tiles = blocks(n, SCAN_TILE)
-        self._device.launch(self._digits, sum_kernel, tiles, 256, *source, n, tile_sums)
-        self._device.launch(self._digits, "scan_sums", 1, 256, tile_sums, tiles)
-        self._device.launch(self._digits, scan_kernel, tiles, 256, *source, n, tile_sums, out)
 
     # ---- rounds ----
 
@@ -216,9 +166,9 @@ class Msm:
         n_buckets, n = b.windows.n_buckets, b.additions[1]
         n_sums = (b.n_entries + n_buckets) // 2 + 2
         sums = [self._device.empty((n_sums, self._curve.point_limbs(group)), "u8") for group, _ in tables]
-        offsets, tile_sums = self._u32(n_buckets), self._u32(blocks(n_buckets, SCAN_TILE))
+        offsets = self._u32(n_buckets)
         first_list, list_buckets = self._u32(2 * n), self._u32(n)
-        self._offsets(b, 1, offsets, tile_sums)
+        self._offsets(b, 1, offsets)
         self._launch(
             "list_first_round", b.n_entries, b.keys, b.n_entries, b.start, b.end, offsets, first_list, list_buckets
         )
@@ -235,7 +185,7 @@ class Msm:
             later_list, next_buckets, next_offsets = self._u32(most), self._u32(most), self._u32(n_buckets)
         for r in range(1, b.rounds):
             n_next = b.additions[r + 1]
-            self._offsets(b, r + 1, next_offsets, tile_sums)
+            self._offsets(b, r + 1, next_offsets)
             self._launch(
                 "list_next_round", n,
                 list_buckets, offsets, n, b.start, b.end, next_offsets, r, later_list, next_buckets,
@@ -246,8 +196,8 @@ class Msm:
             list_buckets, next_buckets, n = next_buckets, list_buckets, n_next
         return sums
 
-    def _offsets(self, b: Buckets, r: int, out: Array, tile_sums: Array) -> None:
-        self._prefix_sum(b.windows.n_buckets, out, tile_sums, "sum_additions", "scan_additions", b.start, b.end, r)
+    def _offsets(self, b: Buckets, r: int, out: Array) -> None:
+        b.scans.launch("scan_additions", b.windows.n_buckets, [b.start, b.end, r], out)
 
     # ---- reduction ----
 
@@ -275,7 +225,7 @@ class Msm:
         totals = self._sums(group, n_windows)
         self._device.launch(
             module, "finish_windows", n_windows, 128,
-            chunks, n, log_chunk, log_window, self._arrays(b.windows).chunks, totals,
+            chunks, n, log_chunk, log_window, self.sorter.arrays(b.windows).chunks, totals,
             shared=32 * 8 * 2 * self._curve.point_limbs(group),
         )  # fmt: skip
         return totals
@@ -311,8 +261,108 @@ class Msm:
     def _sums(self, group: Group, n: int) -> Array:
         return self._device.empty((max(n, 1), 2 * self._curve.point_limbs(group)), "u8")
 
-    def _launch(self, kernel: str, threads: int, *arguments: object) -> None:
+    def _launch(self, kernel: str, threads: int, *arguments: Argument) -> None:
         self._device.launch(self._digits, kernel, blocks(threads, 256), 256, *arguments)
+
+
+class RunningSum:
+    """A sum on its way through the device. Each step makes those before it, where they are not yet made: `count` only
+    queues work, `sort` waits for what `count` has found, `add` for what `sort` has, `window_sums` for the result."""
+
+    def __init__(self, msm: Msm, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> None:
+        self._msm, self._tables, self._scalars, self._montgomery = msm, list(tables), scalars, montgomery
+        self._groups = [group for group, _ in tables]
+        self._under = current_span()
+        self._counting: Reading | None = None
+        self._lengths: Lengths | None = None
+        self._sorted: Sorted | None = None
+        self._starts: Sequence[int] = ()
+        self._totals: list[Reading] = []
+        self.added = False
+
+    def __len__(self) -> int:
+        return len(self._scalars)
+
+    @property
+    def counted(self) -> bool:
+        """Whether `sort` has anything to wait for."""
+        return not self._montgomery
+
+    @property
+    def bytes_needed(self) -> int:
+        """An upper bound for the memory that `add` takes."""
+        return self._msm.bytes_needed(len(self), self._groups)
+
+    def count(self) -> None:
+        if self._montgomery:  # polynomials, which have no short coefficients to speak of
+            self._lengths = Lengths(len(self), 0, 0)
+        elif self._counting is None and self._lengths is None:
+            with self._span("msm.count"):
+                self._counting = self._msm.sorter.count(self._scalars)
+
+    def sort(self) -> None:
+        if self._sorted is not None or self.added:
+            return
+        self.count()
+        if self._counting is not None:
+            (counts,) = self._counting.wait()
+            self._counting, self._lengths = None, Lengths(*(int(x) for x in counts))
+        assert self._lengths is not None
+        if self._lengths.any():
+            with self._span("msm.sort"):
+                self._sorted = self._msm.sorter.sort(self._scalars, self._montgomery, self._lengths)
+
+    def add(self) -> None:
+        if self.added:
+            return
+        self.sort()
+        buckets = self._counted()
+        if buckets is not None:
+            self._starts = buckets.windows.starts
+            self._totals = self._msm.add(buckets, self._tables, self._under)
+        self._sorted, self._tables, self._scalars = None, [], None
+        self.added = True
+
+    def window_sums(self) -> WindowSums:
+        """May be called once."""
+        self.add()
+        sums = [sums for reading in self._totals for sums in reading.wait()]
+        return WindowSums(self._msm.curve, self._groups, self._starts, sums)
+
+    def ready(self) -> bool:
+        """Whether `window_sums` has nothing to wait for."""
+        return self.added and all(reading.ready() for reading in self._totals)
+
+    def rewind(self) -> None:
+        """Gives back the memory of the sort."""
+        self._sorted = None
+
+    def halves(self) -> list[RunningSum]:
+        """Two sums whose sum this one is."""
+        middle = len(self) // 2
+        return [
+            self._msm.begin(
+                [(group, points[part]) for group, points in self._tables], self._scalars[part], self._montgomery
+            )
+            for part in (slice(middle), slice(middle, None))
+        ]
+
+    def _counted(self) -> Buckets | None:
+        """The sorted entries with their counts, None if there are none."""
+        there = self._sorted
+        if there is None:
+            return None
+        (counts,) = there.counts.wait()
+        n_entries, *additions = (int(x) for x in counts[: MAX_ROUNDS + 2])
+        if n_entries == 0:
+            return None
+        weight = weight_of(self._msm.curve, self._groups)
+        return Buckets(
+            there.windows, there.keys, there.values, n_entries, there.start, there.end, there.scans, additions, weight
+        )
+
+    def _span(self, name: str) -> AbstractContextManager[object]:
+        return device_span(self._msm.clock, name, under=self._under, items=len(self))
 
 
 class _RoundMemory:
@@ -331,7 +381,7 @@ class _RoundMemory:
         waves = -(-n // (resident * per_thread)) or 1
         return -(-n // max(4, -(-n // (resident * waves))))
 
-    def run(self, module: Module, which: str, n: int, *operands: object) -> None:
+    def run(self, module: Module, which: str, n: int, *operands: Argument) -> None:
         """One round of n additions."""
         if n == 0:
             return

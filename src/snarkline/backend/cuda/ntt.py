@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snarkline.backend.cuda.device import Array, Device, blocks
+from snarkline.backend.cuda.device import NULL, Array, Device, blocks
 from snarkline.backend.cuda.module import Module
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector
@@ -41,15 +41,15 @@ def reverse_bits(i: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: sizes as logarithms and its tables on the device (None: no factors there)."""
+    """One pass: sizes as logarithms and its tables on the device (NULL: no factors there)."""
 
     log_length: int
     log_rows: int
     log_columns: int
-    between: Array | None
+    between: Array
     steps: Array
-    rows_in: Array | None
-    rows_out: Array | None
+    rows_in: Array
+    rows_out: Array
 
     @property
     def shared_bytes(self) -> int:
@@ -98,7 +98,7 @@ class TransformBuilder:
             log_all_columns = log_length - log_rows
             row_ratio = pow(out_ratio, 1 << done, r)
             scale = first if number == 0 else 1
-            between = rows_in = rows_out = None
+            between = rows_in = rows_out = NULL
             if not last:
                 column_ratio = in_ratio if number == 0 else 1
                 between = self._factors(log_length, log_rows, scale, length_root, row_ratio, column_ratio)
@@ -143,7 +143,7 @@ class TransformBuilder:
         self, log_length: int, log_rows: int, first: int, root: int, row_ratio: int, column_ratio: int
     ) -> Array:
         table = self._device.empty((1 << log_length, self._curve.fr_limbs), "u8")
-        squares = [None if x == 1 else self._upload(self._squares(x)) for x in (row_ratio, column_ratio)]
+        squares = [NULL if x == 1 else self._upload(self._squares(x)) for x in (row_ratio, column_ratio)]
         self._device.launch(
             self._module, "ntt_factors", blocks(1 << log_length, 256), 256,
             table, self._upload([first]), self._upload(self._squares(root)), *squares, log_length, log_rows,
@@ -167,7 +167,7 @@ def run_transform(device: Device, module: Module, transform: Transform, data: Ar
         sizes = (p.log_length, p.log_rows, p.log_columns)
         if number == len(passes) - 1:
             if transform.reversed:
-                arguments: tuple[object, ...] = (data, p.steps, *sizes[1:])
+                arguments: tuple[Array, ...] = (data, p.steps, *sizes[1:])
                 kernel = "ntt_reversed_last"
             else:
                 arguments = (data, p.steps, p.rows_in, p.rows_out, *sizes[1:])

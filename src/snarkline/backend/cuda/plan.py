@@ -64,7 +64,10 @@ def peak_bytes(
     kept += sum(table_bytes(work, s) for s in work.sums) if keep_tables else 0
     kept += sum(matrices) if keep_matrices else 0
     quotient = wires + 3 * vector + (0 if keep_matrices else max(matrices)) + packed
+    # Sums over tables that are on the device are begun together, those over others one by one.
+    selected = [8 * work.curve.fr_limbs * s.n_points for s in work.sums]
     sums = max(_sum_peak(work, s, sum_bytes, slice_points, streamed=not keep_tables) for s in work.sums)
+    sums += sum(selected) if keep_tables else max(selected)
     peak = kept + max(quotient, wires + vector + sums)
     return peak + peak // 16  # blocks may be larger than what is asked for
 
@@ -77,7 +80,7 @@ def table_bytes(work: Workload, s: Sum) -> int:
 def _sum_peak(work: Workload, s: Sum, sum_bytes: SumBytes, slice_points: int, *, streamed: bool) -> int:
     n = min(s.n_points, slice_points)
     slices = (0 if not streamed else 1 if n == s.n_points else 2) * n * _point_bytes(work, s)
-    return 8 * work.curve.fr_limbs * s.n_points + sum_bytes(n, s.groups) + slices
+    return sum_bytes(n, s.groups) + slices
 
 
 def _point_bytes(work: Workload, s: Sum) -> int:

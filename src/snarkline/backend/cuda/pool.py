@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from snarkline.backend.cuda.driver import Driver, DriverFault
@@ -50,6 +52,7 @@ class Pool:
         self._driver, self._limit = driver, limit
         self._returned: deque[Block] = deque()
         self._lock = threading.RLock()
+        self._held = False
         self._clean: list[Block] = []
         self._dirty: list[Block] = []
         self._used = self._idle = 0
@@ -64,7 +67,7 @@ class Pool:
         unit = FINE if n_bytes < COARSE else COARSE
         size = -(-n_bytes // unit) * unit or unit
         with self._lock:
-            if self._returned:
+            if self._returned and not self._held:
                 self._settle()
             block = self._find(self._dirty, size) or self._find(self._clean, size)
             if block is None:
@@ -76,12 +79,30 @@ class Pool:
                 self.peak_bytes = self._used
         return block.address, Lent(block, self._returned)
 
-    def wipe(self) -> int:
-        """Queue the zeroing of all idle blocks that were lent since they were zeroed; how many bytes that is."""
+    @contextmanager
+    def apart(self) -> Iterator[list[Block]]:
+        """What is given back in the block is not lent again, nor counted as idle, before `give_back`."""
+        self._settle()
+        blocks: list[Block] = []
+        self._held = True
+        try:
+            yield blocks
+        finally:
+            blocks.extend(self._returned)
+            self._returned.clear()
+            self._held = False
+
+    def give_back(self, blocks: Sequence[Block]) -> None:
+        """What `apart` kept."""
+        self._returned.extend(blocks)
+
+    def wipe(self, until: Callable[[], bool] = lambda: False) -> int:
+        """Queue the zeroing of all idle blocks that were lent since they were zeroed, or `until` then; how many bytes
+        that is."""
         n_bytes = 0
         with self._lock:
             self._settle()
-            while self._dirty:
+            while self._dirty and not until():
                 block = self._dirty[-1]
                 self._driver.zero(block.address, block.n_bytes)
                 self._dirty.pop()
@@ -125,7 +146,7 @@ class Pool:
 
     def _settle(self) -> None:
         with self._lock:
-            while self._returned:
+            while self._returned and not self._held:
                 block = self._returned.popleft()
                 self._used -= block.n_bytes
                 self._idle += block.n_bytes

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snarkline.backend.cuda.device import Array, Device, blocks
+from snarkline.backend.cuda.device import NULL, Array, Device, blocks
 from snarkline.backend.cuda.module import Module
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs
@@ -146,8 +146,8 @@ class DeviceSystem:
                 device.launch(vector, "scale", min(blocks(n, 256), 1 << 20), 256, target, source, unit, n)
         if self.columns.n_blocks:
             device.launch(
-                self.module, "store_items", self.columns.n_blocks, THREADS, out, None, None, 1, self.columns.runs,
-                self.columns.run_of_block, 0, self.column_records, None, w.bits, wides, 0, self.zero_one,
+                self.module, "store_items", self.columns.n_blocks, THREADS, out, NULL, NULL, 1, self.columns.runs,
+                self.columns.run_of_block, 0, self.column_records, NULL, w.bits, wides, 0, self.zero_one,
             )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from snarkline.groth16.setup import setup
 from snarkline.memory import Lease
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import Timeline, span
+from snarkline.trace.gaps import union
 
 FIRST_MULTIPLE = 1000
 """Point i of a sum is (i + FIRST_MULTIPLE) times the generator."""
@@ -228,8 +229,8 @@ def _phases(timeline: Timeline) -> dict[str, float]:
     for item in timeline.spans:
         if item.name in seconds:
             seconds[item.name] += item.wall_s
-        if item.kind == "device":
-            seconds["on device"] += item.wall_s
+    busy = union((item.begin.ns, item.end.ns) for item in timeline.spans if item.kind == "device")  # some side by side
+    seconds["on device"] = sum(end - begin for begin, end in busy) / 1e9
     seconds["proof"] = timeline.wall_s
     return seconds
 

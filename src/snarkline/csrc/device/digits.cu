@@ -2,6 +2,7 @@
 // (rounds.cu). One entry is one non-zero digit: its key is the bucket, its value the index of the point and, in bit 31,
 // whether the point is to be negated. Zero digits make no entry, so witnesses of bits cost what their ones cost.
 #include "access.h"
+#include "scan.h"
 #include "sort.h"
 
 namespace snarkline {
@@ -51,20 +52,29 @@ constexpr u32 digit_warps = digit_threads / warp_size;
 
 }  // namespace
 
-// *count += the number of scalars of more than 32 bits, |s| taken as the smaller of s and r - s.
-SNL_KERNEL(256, 4) count_wide(const Fr* scalars, u32 n, int montgomery, u32* count) {
-  u32 mine = 0;
+// Adds to counts[0] the number of canonical scalars of more than 32 bits, to counts[1] of those of 2 to 32 bits, and to
+// counts[2] of those that are one; |s| is taken as the smaller of s and r - s.
+SNL_KERNEL(256, 4) count_lengths(const Fr* scalars, u32 n, u32* counts) {
+  u32 wide = 0, narrow = 0, ones = 0;
   for (u64 i = global_index(); i < n; i += grid_size()) {
-    const Fr f = load_constant(scalars + i);
-    const Int<4> s = montgomery ? f.to_canonical() : f.v;
+    const Int<4> s = load_constant(scalars + i).v;
     Int<4> t = Fr::modulus;
     sub_in_place(t, s);
-    const u64 high = s.limb[1] | s.limb[2] | s.limb[3] | (s.limb[0] >> 32);
-    const u64 high_t = t.limb[1] | t.limb[2] | t.limb[3] | (t.limb[0] >> 32);
-    mine += high != 0 && high_t != 0;
+    const Int<4> least = less(t, s) ? t : s;
+    const bool long_one = (least.limb[1] | least.limb[2] | least.limb[3] | least.limb[0] >> 32) != 0;
+    wide += long_one;
+    narrow += !long_one && least.limb[0] > 1;
+    ones += !long_one && least.limb[0] == 1;
   }
-  for (int d = 16; d > 0; d /= 2) mine += __shfl_xor_sync(all_lanes, mine, d);
-  if (lane_id() == 0 && mine != 0) atomicAdd(count, mine);
+  for (int d = 16; d > 0; d /= 2) {
+    wide += __shfl_xor_sync(all_lanes, wide, d);
+    narrow += __shfl_xor_sync(all_lanes, narrow, d);
+    ones += __shfl_xor_sync(all_lanes, ones, d);
+  }
+  if (lane_id() != 0) return;
+  if (wide != 0) atomicAdd(counts, wide);
+  if (narrow != 0) atomicAdd(counts + 1, narrow);
+  if (ones != 0) atomicAdd(counts + 2, ones);
 }
 
 // Appends the entries of n scalars: *n_entries must be 0 before. Order within the output is not fixed.
@@ -113,8 +123,8 @@ make_entries(const Fr* scalars, u32 n, int montgomery, const Window* windows, in
 // ---- buckets ----
 
 // start[b], end[b]: the entries of bucket b in the sorted list. Both must be 0 before: empty buckets are not visited.
-SNL_KERNEL(256, 4) find_buckets(const u32* keys, u32 n, u32* start, u32* end) {
-  const u64 i = global_index();
+SNL_KERNEL(256, 4) find_buckets(const u32* keys, const u32* n_entries, u32* start, u32* end) {
+  const u64 i = global_index(), n = *n_entries;
   if (i >= n) return;
   const u32 key = keys[i];
   if (i == 0 || keys[i - 1] != key) start[key] = static_cast<u32>(i);
@@ -168,8 +178,6 @@ SNL_KERNEL(256, 4) count_additions(const u32* start, const u32* end, u32 n_bucke
 
 namespace {
 
-constexpr u32 scan_threads = 256, scan_items = 16, scan_tile = scan_threads * scan_items;
-
 struct FromArray {
   const u32* values;
   SNL_DEVICE u32 operator()(u32 i) const { return values[i]; }
@@ -180,75 +188,14 @@ struct FromBuckets {
   SNL_DEVICE u32 operator()(u32 i) const { return additions(end[i] - start[i], round); }
 };
 
-// The exclusive prefix sum of one value a thread, and the sum of all in `total`.
-SNL_DEVICE u32 block_scan(u32 value, u32& total) {
-  __shared__ u32 warps[scan_threads / warp_size];
-  u32 sum = value;
-  SNL_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
-    const u32 before = __shfl_up_sync(all_lanes, sum, d);
-    if (lane_id() >= d) sum += before;
-  }
-  if (lane_id() == warp_size - 1) warps[threadIdx.x / warp_size] = sum;
-  __syncthreads();
-  u32 offset = 0;
-  total = 0;
-  SNL_UNROLL for (u32 w = 0; w < scan_threads / warp_size; w++) {
-    if (w < threadIdx.x / warp_size) offset += warps[w];
-    total += warps[w];
-  }
-  __syncthreads();
-  return offset + sum - value;
-}
-
-template <class Source>
-SNL_DEVICE void tile_sum(const Source& source, u32 n, u32* sums) {
-  u32 sum = 0, total;
-  for (u32 k = 0; k < scan_items; k++) {
-    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
-    if (i < n) sum += source(i);
-  }
-  block_scan(sum, total);
-  if (threadIdx.x == 0) sums[blockIdx.x] = total;
-}
-
-template <class Source>
-SNL_DEVICE void tile_scan(const Source& source, u32 n, const u32* sums, u32* out) {
-  u32 offset = sums[blockIdx.x], value[scan_items];
-  SNL_UNROLL for (u32 k = 0; k < scan_items; k++) {
-    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
-    value[k] = i < n ? source(i) : 0;
-  }
-  SNL_UNROLL for (u32 k = 0; k < scan_items; k++) {
-    const u32 i = blockIdx.x * scan_tile + k * scan_threads + threadIdx.x;
-    u32 total;
-    const u32 before = block_scan(value[k], total);
-    if (i < n) out[i] = offset + before;
-    offset += total;
-  }
-}
-
 }  // namespace
 
-SNL_KERNEL(256, 4) sum_tiles(const u32* values, u32 n, u32* sums) { tile_sum(FromArray{values}, n, sums); }
-SNL_KERNEL(256, 4) scan_tiles(const u32* values, u32 n, const u32* sums, u32* out) {
-  tile_scan(FromArray{values}, n, sums, out);
+SNL_KERNEL(256, 4) scan_array(u32* values, u32 n, u64* status, u32 run) {
+  scan(FromArray{values}, n, status, run, values);
 }
-SNL_KERNEL(256, 4) sum_additions(const u32* start, const u32* end, int round, u32 n, u32* sums) {
-  tile_sum(FromBuckets{start, end, round}, n, sums);
-}
-SNL_KERNEL(256, 4) scan_additions(const u32* start, const u32* end, int round, u32 n, const u32* sums, u32* out) {
-  tile_scan(FromBuckets{start, end, round}, n, sums, out);
-}
-// The prefix sum of n values, in place, by one block.
-SNL_KERNEL(256, 1) scan_sums(u32* sums, u32 n) {
-  u32 offset = 0;
-  for (u32 begin = 0; begin < n; begin += scan_threads) {
-    const u32 i = begin + threadIdx.x;
-    u32 total;
-    const u32 before = block_scan(i < n ? sums[i] : 0, total);
-    if (i < n) sums[i] = offset + before;
-    offset += total;
-  }
+SNL_KERNEL(256, 4)
+scan_additions(const u32* start, const u32* end, int round, u32 n, u64* status, u32 run, u32* out) {
+  scan(FromBuckets{start, end, round}, n, status, run, out);
 }
 
 // ---- lists of additions: `offsets` is the prefix sum of the additions of the round by bucket ----

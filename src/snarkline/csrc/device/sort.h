@@ -1,5 +1,6 @@
 // A radix sort of (key, value) pairs of 32 bits, by 8 bits or fewer at a time, least significant first; stable. A round
-// is `sort_count`, an exclusive prefix sum of its counts, and `sort_scatter`.
+// is `sort_count`, an exclusive prefix sum of its counts, and `sort_scatter`. How many pairs there are the kernels read
+// from the device's memory: grids are for as many as there can be.
 #pragma once
 
 #include "access.h"
@@ -31,9 +32,9 @@ struct SortTile {
 }  // namespace
 
 // counts[bin * tiles + tile] = how many keys of the tile have that digit
-SNL_KERNEL(512, 2) sort_count(const u32* keys, u32 n, int shift, int bits, u32* counts) {
+SNL_KERNEL(512, 2) sort_count(const u32* keys, const u32* n_keys, int shift, int bits, u32* counts) {
   __shared__ u32 bins[max_bins];
-  const u32 n_bins = 1u << bits, begin = blockIdx.x * sort_tile;
+  const u32 n = *n_keys, n_bins = 1u << bits, begin = blockIdx.x * sort_tile;
   for (u32 b = threadIdx.x; b < n_bins; b += sort_threads) bins[b] = 0;
   __syncthreads();
   u32 key[sort_items];
@@ -51,10 +52,12 @@ SNL_KERNEL(512, 2) sort_count(const u32* keys, u32 n, int shift, int bits, u32* 
 // Moves a tile to its places; `offsets` is the exclusive prefix sum of the counts. Within the tile the items are first
 // brought into order in shared memory, so that neighbouring threads write to neighbouring addresses.
 SNL_KERNEL(512, 2)
-sort_scatter(const u32* keys, const u32* values, u32 n, int shift, int bits, const u32* offsets, u32* keys_out,
-             u32* values_out) {
+sort_scatter(const u32* keys, const u32* values, const u32* n_keys, int shift, int bits, const u32* offsets,
+             u32* keys_out, u32* values_out) {
   SNL_DYNAMIC_SHARED(Pair, memory);
   SortTile& tile = *reinterpret_cast<SortTile*>(memory);
+  const u32 n = *n_keys;
+  if (blockIdx.x * sort_tile >= n) return;
   const u32 n_bins = 1u << bits, mask_bits = n_bins - 1, warp = threadIdx.x / warp_size;
   const u32 begin = blockIdx.x * sort_tile, first = begin + warp * (sort_items * warp_size) + lane_id();
   u16* mine = tile.ranks[warp];
