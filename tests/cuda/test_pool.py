@@ -66,9 +66,20 @@ def test_what_failed_beside_is_waited_for() -> None:
     device = EmulatedDevice()
     with pytest.raises(ZeroDivisionError), device.session():
         device.beside([lambda: device.empty(MIB, "u1").fill(1), lambda: 1 // 0])
-    names = [call[0:3] for call in device.driver.calls if call[0] in ("wait_for", "leave")]
-    assert names[-3:-1] == [("wait_for", Queue.COMPUTE, Queue.SIDE_1), ("wait_for", Queue.COMPUTE, Queue.SIDE_2)]
     device.await_wiping()
+    waits = [call[1:3] for call in device.driver.calls if call[0] == "wait_for"]
+    assert waits[-2:] == [(Queue.COMPUTE, Queue.SIDE_1), (Queue.COMPUTE, Queue.SIDE_2)]
+    assert device.used_bytes() == 0
+
+
+def test_a_wait_that_fails_for_want_of_memory_is_made_again() -> None:
+    device = EmulatedDevice()
+    device.beside([lambda: device.empty(MIB, "u1").fill(1)])
+    device.driver.faults.append(Fault("wait_for", OUT_OF_MEMORY))
+    with pytest.raises(BudgetError):
+        device.join()
+    assert device.used_bytes() == MIB
+    device.join()
     assert device.used_bytes() == 0
 
 

@@ -95,7 +95,6 @@ class Gpu:
                 raise
             finally:
                 if self.failure is None:
-                    self.join()
                     self._sweep = self._sweeper.submit(self._wipe)
 
     @contextmanager
@@ -115,6 +114,7 @@ class Gpu:
 
     def _wipe(self) -> None:
         with self.current():
+            self.join()
             self.staging.wipe()
             self._guarded(self._pool.wipe)
 
@@ -262,9 +262,10 @@ class Gpu:
 
     def join(self) -> None:
         while self._beside:
-            work = self._beside.pop()
+            work = self._beside[-1]
             for _, queue in zip(work.works, SIDES, strict=False):
                 self.wait_for(Queue.COMPUTE, self.record(queue))
+            self._beside.pop()
             self._pool.give_back(work.blocks)
 
     def _function(self, module: Module, kernel: str, shared: int) -> Any:
