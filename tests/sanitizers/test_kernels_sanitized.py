@@ -16,7 +16,18 @@ SOURCES = Path(__file__).parent
 @pytest.mark.parametrize("curve", ["Bn254", "Bls12_381"])
 @pytest.mark.parametrize("sanitizer", ["undefined", "address", "thread"])
 def test_kernels_under_stress(sanitizer: str, curve: str, tmp_path: Path) -> None:
-    target = f"kernels_stress_{curve}"
+    _run(f"kernels_stress_{curve}", sanitizer, tmp_path)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("sanitizer", ["undefined", "address", "thread"])
+def test_witness_programs_under_stress(sanitizer: str, tmp_path: Path) -> None:
+    """Runs of few instances, on threads that wait for one another."""
+    _run("programs_stress", sanitizer, tmp_path)
+
+
+def _run(target: str, sanitizer: str, tmp_path: Path) -> None:
     subprocess.run(["cmake", "-S", SOURCES, "-B", tmp_path, f"-DSANITIZER={sanitizer}"], check=True, timeout=60)
     subprocess.run(["cmake", "--build", tmp_path, "--target", target], check=True, timeout=3000)
     environment = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
