@@ -24,6 +24,7 @@ const StructuredKernels& kernels = SNL_KERNELS(structured)();
 
 constexpr u32 n_public = 40, n_runs = 300, rounds = 60;
 constexpr u64 integer_one[4] = {1, 0, 0, 0};
+constexpr Fr element_one = Fr::one();
 
 // A matrix whose row k holds column columns[k] with coefficient 1.
 struct Ones {
@@ -31,7 +32,7 @@ struct Ones {
     for (usize k = 0; k <= column.size(); k++) start.push_back(k);
   }
   MatrixSource source() const {
-    return {column.size(), start.data(), column.data(), value.data(), integer_one, Fr::one().v.limb};
+    return {column.size(), start.data(), column.data(), value.data(), integer_one, element_one.v.limb};
   }
   std::vector<u64> start;
   std::vector<u32> column, value;
