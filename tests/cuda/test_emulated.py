@@ -7,15 +7,18 @@ import random
 import numpy as np
 import pytest
 
+import snarkline.backend.cuda.msm
 import snarkline.backend.cuda.ntt
 import snarkline.backend.cuda.sums
 from snarkline.backend.base import Domain
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend
+from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
+from snarkline.backend.cuda.module import Module
 from snarkline.curves.curve import BLS12_381, BN254, Curve, Group
 from snarkline.curves.pairing import negate
 from snarkline.curves.point import Point, PointTable
-from snarkline.curves.vector import Form, FrVector
+from snarkline.curves.vector import Form, FrVector, ints_to_limbs, limbs_to_ints
 from snarkline.r1cs.matrices import SparseMatrix
 
 CURVES = [BN254, BLS12_381]
@@ -98,6 +101,19 @@ def test_matrices(emulated: CudaBackend, cpu: CpuBackend, curve: Curve) -> None:
     assert ints(emulated, emulated.evaluate_transposed(matrix, v)) == cpu.evaluate_transposed(matrix, v).to_ints()
 
 
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+@pytest.mark.parametrize("n", [1, 2, 31, 33, 256, 257, 512, 513, 1500])
+def test_inverses(emulated: CudaBackend, curve: Curve, n: int) -> None:
+    rng, device, limbs = random.Random(n), emulated._device, curve.fp_limbs
+    values = [rng.choice([1, 2, curve.q - 1, 1 << 64, rng.randrange(1, curve.q)]) for _ in range(n)]
+    planes = device.upload(ints_to_limbs(values, limbs).reshape(n, -1, 2).transpose(1, 0, 2).reshape(-1).copy())
+    scratch = device.empty(max(1, scratch_elements(n) * limbs), "u8")
+    invert_planes(device, Module("inverse", curve.name), planes, n, limbs, scratch)
+    inverses = limbs_to_ints(device.download(planes).reshape(-1, n, 2).transpose(1, 0, 2).reshape(n, limbs).copy())
+    r2 = pow(2, 2 * 64 * limbs, curve.q)  # values are taken for Montgomery form: a R^-1 has the inverse R^2 / a R
+    assert all(a * b % curve.q == r2 for a, b in zip(values, inverses, strict=True))
+
+
 def scalars_of(kind: str, curve: Curve, n: int) -> list[int]:
     rng, r = random.Random(n), curve.r
     edges = [0, 1, 2, r - 1, r - 2, r // 2, r // 2 + 1, 1 << 64, (1 << 253) - 1]
@@ -149,6 +165,21 @@ def test_msm(emulated: CudaBackend, cpu: CpuBackend) -> None:
 @pytest.mark.parametrize(("curve", "group"), [(BN254, Group.G2), (BLS12_381, Group.G1), (BLS12_381, Group.G2)])
 def test_msm_in_the_other_groups(emulated: CudaBackend, cpu: CpuBackend, curve: Curve, group: Group) -> None:
     check_msm(emulated, cpu, curve, group)
+
+
+@pytest.mark.parametrize(
+    ("group", "n"), [(Group.G1, 1400), (Group.G1, 333), pytest.param(Group.G2, 333, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("kind", ["random", "bits", "equal", "edges"])
+def test_msm_of_many_rounds(
+    emulated: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch, group: Group, n: int, kind: str
+) -> None:
+    """Rounds down to the last addition: denominators that a round leaves for the next and those that it does not."""
+    monkeypatch.setattr(snarkline.backend.cuda.msm, "MIN_ADDITIONS", 1)
+    scalars = FrVector.from_ints(BN254, scalars_of(kind, BN254, n))
+    table = points_of(cpu, BN254, group, n)
+    assert emulated.msm([table], scalars) == cpu.msm([table], scalars)
+    assert emulated._device.driver.kernels().count("later_additions") >= 2  # type: ignore[attr-defined]
 
 
 def test_msm_in_slices_where_memory_is_short(

@@ -25,9 +25,11 @@ from snarkline.curves.pairing import fold_windows
 from snarkline.curves.point import Point, PointTable
 from snarkline.trace import DeviceClock, current_span, device_span, span
 
+LIST_ENTRIES = 512
+"""Entries whose additions of the first round one warp lists."""
 MIN_ADDITIONS = 200_000
-"""A round of fewer additions in G1 over 381 bits takes longer than they do in XYZZ coordinates: its one inversion is
-0.3 ms whatever the number. Divided by the weight of the additions (`weight_of`)."""
+"""A round of fewer additions in G1 over 381 bits takes longer than they do in XYZZ coordinates: its one inversion and
+its lists are 0.1 ms whatever the number. Divided by the weight of the additions (`weight_of`)."""
 HEAVY = 16
 """More points than these left in one bucket, and than 4 times the mean, are summed by whole blocks, in slices."""
 SLICE = 512
@@ -157,8 +159,9 @@ class Msm:
         entries, buckets, fp = n * len(windows.bits), windows.n_buckets, 8 * self._curve.fp_limbs
         lists = entries * (16 + 8) + buckets * 36  # with the sorted entries of the next sum
         sums = sum((entries + buckets) // 2 * 8 * self._curve.point_limbs(group) for group in groups)
+        left = sum(entries // 4 * 4 * self._curve.point_limbs(group) for group in groups)
         chunks = sum(2 * buckets * 16 * self._curve.point_limbs(group) for group in groups)
-        return lists + sums + max(entries // 2 * fp * 5 // 4, chunks) + (1 << 24)
+        return lists + sums + left + max(entries // 2 * fp * 5 // 4, chunks) + (1 << 24)
 
     # ---- rounds ----
 
@@ -167,34 +170,34 @@ class Msm:
         n_sums = (b.n_entries + n_buckets) // 2 + 2
         sums = [self._device.empty((n_sums, self._curve.point_limbs(group)), "u8") for group, _ in tables]
         offsets = self._u32(n_buckets)
-        first_list, list_buckets = self._u32(2 * n), self._u32(n)
+        operands, places = self._u32(2 * n), self._u32(n)
         self._offsets(b, 1, offsets)
-        self._launch(
-            "list_first_round", b.n_entries, b.keys, b.n_entries, b.start, b.end, offsets, first_list, list_buckets
-        )
-        work = _RoundMemory(self, b.additions[1 : b.rounds + 1])
-        for (group, points), out in zip(tables, sums, strict=True):
+        self._list(b, "list_first_round", 1, b.keys, b.values, b.n_entries, b.start, b.end, n_buckets, offsets,
+                   int(b.rounds == 1), operands, places)  # fmt: skip
+        work = _RoundMemory(self, b.additions[1 : b.rounds + 1], [group for group, _ in tables])
+        for i, ((group, points), out) in enumerate(zip(tables, sums, strict=True)):
             module = self._rounds[group]
             self._device.launch(
                 module, "copy_odd_entries", blocks(n_buckets, 128), 128,
                 b.start, b.end, n_buckets, b.values, points, out,
             )  # fmt: skip
-            work.run(module, "first", n, first_list, b.values, points, out)
+            work.first(module, i, n, operands, places, points, out)
+        del operands
         if b.rounds > 1:
-            most = b.additions[2]
-            later_list, next_buckets, next_offsets = self._u32(most), self._u32(most), self._u32(n_buckets)
-        for r in range(1, b.rounds):
-            n_next = b.additions[r + 1]
-            self._offsets(b, r + 1, next_offsets)
-            self._launch(
-                "list_next_round", n,
-                list_buckets, offsets, n, b.start, b.end, next_offsets, r, later_list, next_buckets,
-            )  # fmt: skip
-            for (group, _), out in zip(tables, sums, strict=True):
-                work.run(self._rounds[group], "later", n_next, later_list, out, 1 << (r - 1))
+            sources, next_offsets = self._u32(b.additions[2]), self._u32(n_buckets)
+        for r in range(2, b.rounds + 1):
+            n_before, n = n, b.additions[r]
+            self._offsets(b, r, next_offsets)
+            self._list(b, "list_later_round", r, b.keys, b.n_entries, b.start, b.end, n_buckets, next_offsets,
+                       offsets, r, int(r == b.rounds), places, sources)  # fmt: skip
+            for i, ((group, _), out) in enumerate(zip(tables, sums, strict=True)):
+                work.later(self._rounds[group], i, n, n_before, places, out, 1 << (r - 2), sources)
             offsets, next_offsets = next_offsets, offsets
-            list_buckets, next_buckets, n = next_buckets, list_buckets, n_next
         return sums
+
+    def _list(self, b: Buckets, kernel: str, r: int, *arguments: Argument) -> None:
+        warps = blocks(b.n_entries, LIST_ENTRIES << (r - 1))
+        self._launch(kernel, 32 * warps, *arguments)
 
     def _offsets(self, b: Buckets, r: int, out: Array) -> None:
         b.scans.launch("scan_additions", b.windows.n_buckets, [b.start, b.end, r], out)
@@ -366,29 +369,44 @@ class RunningSum:
 
 
 class _RoundMemory:
-    """What the rounds of one run use: prefixes, products of the denominators, scratch for their inversion."""
+    """What the rounds of one run use: prefixes, products of the denominators, scratch for their inversion, and for each
+    table the denominators that a round leaves for the next."""
 
-    def __init__(self, msm: Msm, additions: Sequence[int]) -> None:
+    def __init__(self, msm: Msm, additions: Sequence[int], groups: Sequence[Group]) -> None:
         self._device, self._inverse, self._limbs = msm._device, msm._inverse, msm._curve.fp_limbs
         threads = [self._threads(n) for n in additions]  # not always falling: a wave of few threads is cut finer
         self._prefixes = self._device.empty(max(1, *additions) * self._limbs, "u8")
         self._products = self._device.empty(max(1, *threads) * self._limbs, "u8")
         self._scratch = self._device.empty(max(scratch_elements(t) for t in threads) * self._limbs, "u8")
+        left = (additions[0] + 1) // 2 if len(additions) > 1 else 0
+        self._left = [self._device.empty(max(1, left * msm._curve.point_limbs(group) // 2), "u8") for group in groups]
 
     def _threads(self, n: int) -> int:
-        """Threads for n additions: 16 or 32 additions each, in whole waves of the threads that are resident."""
+        """Threads for n additions: 16 or 32 additions each, in whole waves of the threads that are resident, and in
+        whole warps."""
         resident, per_thread = 512 * self._device.multiprocessors, 32 if n >= 1 << 25 else 16
         waves = -(-n // (resident * per_thread)) or 1
-        return -(-n // max(4, -(-n // (resident * waves))))
+        return 32 * -(-n // (32 * max(4, -(-n // (resident * waves)))))
 
-    def run(self, module: Module, which: str, n: int, *operands: Argument) -> None:
-        """One round of n additions."""
+    def first(self, module: Module, table: int, n: int, *operands: Argument) -> None:
+        """The first round, of n additions."""
+        self._run(module, "first", table, n, operands, ())
+
+    def later(self, module: Module, table: int, n: int, n_before: int, *operands: Argument) -> None:
+        """A round of n additions after one of n_before; the last of the operands is for the denominators only."""
+        self._run(module, "later", table, n, operands[:-1], (operands[-1], self._left[table], n_before))
+
+    def _run(
+        self, module: Module, which: str, table: int, n: int, operands: Sequence[Argument], sources: Sequence[Argument]
+    ) -> None:
         if n == 0:
             return
         threads = self._threads(n)
         grid = blocks(threads, 128)
-        products = self._products[: threads * self._limbs]
+        prefixes, products = self._prefixes, self._products[: threads * self._limbs]
         launch: Callable[..., None] = self._device.launch
-        launch(module, f"{which}_denominators", grid, 128, *operands, n, threads, self._prefixes, products)
+        launch(module, f"{which}_denominators", grid, 128, *operands, *sources, n, threads, prefixes, products)
         invert_planes(self._device, self._inverse, products, threads, self._limbs, self._scratch)
-        launch(module, f"{which}_additions", grid, 128, *operands, n, threads, self._prefixes, products)
+        launch(
+            module, f"{which}_additions", grid, 128, *operands, n, threads, prefixes, products, self._left[table]
+        )  # fmt: skip

@@ -1,7 +1,7 @@
 // Scalars of a multi-scalar multiplication: signed digits, sorted by bucket, and the lists of additions of each round
 // (rounds.cu). One entry is one non-zero digit: its key is the bucket, its value the index of the point and, in bit 31,
 // whether the point is to be negated. Zero digits make no entry, so witnesses of bits cost what their ones cost.
-#include "access.h"
+#include "lists.h"
 #include "scan.h"
 #include "sort.h"
 
@@ -131,25 +131,6 @@ SNL_KERNEL(256, 4) find_buckets(const u32* keys, const u32* n_entries, u32* star
   if (i + 1 == n || keys[i + 1] != key) end[key] = static_cast<u32>(i) + 1;
 }
 
-namespace {
-
-constexpr int max_rounds = 28;
-
-// Entries that are left of m after `rounds` rounds of pairwise additions.
-SNL_DEVICE u32 left_after(u32 m, int rounds) {
-  return static_cast<u32>((static_cast<u64>(m) + (u64{1} << rounds) - 1) >> rounds);
-}
-// Additions of round r = 1, 2, ...
-SNL_DEVICE u32 additions(u32 m, int r) { return left_after(m, r - 1) / 2; }
-
-}  // namespace
-
-// Where the sums of a bucket begin that the first round makes: no two buckets overlap, since a bucket of m entries
-// leaves at most (m + 1) / 2.
-SNL_DEVICE u32 sums_begin(u32 start, u32 bucket) {
-  return static_cast<u32>((static_cast<u64>(start) + bucket + 1) >> 1);
-}
-
 // totals[r] += the additions of round r, for r = 1 to max_rounds - 1. totals[0] is the size of the largest bucket.
 SNL_KERNEL(256, 4) count_additions(const u32* start, const u32* end, u32 n_buckets, u32* totals) {
   u32 sums[max_rounds] = {};
@@ -196,35 +177,6 @@ SNL_KERNEL(256, 4) scan_array(u32* values, u32 n, u64* status, u32 run) {
 SNL_KERNEL(256, 4)
 scan_additions(const u32* start, const u32* end, int round, u32 n, u64* status, u32 run, u32* out) {
   scan(FromBuckets{start, end, round}, n, status, run, out);
-}
-
-// ---- lists of additions: `offsets` is the prefix sum of the additions of the round by bucket ----
-
-// The first round adds the entries at `first` and `first` + 1 into the sums at `out`.
-SNL_KERNEL(256, 4)
-list_first_round(const u32* keys, u32 n, const u32* start, const u32* end, const u32* offsets, uint2* list,
-                 u32* buckets) {
-  const u64 i = global_index();
-  if (i >= n) return;
-  const u32 b = keys[i], s = start[b], k = static_cast<u32>(i) - s;
-  if ((k & 1) != 0 || i + 1 >= end[b]) return;
-  const u32 a = offsets[b] + k / 2;
-  list[a] = uint2{static_cast<u32>(i), sums_begin(s, b) + k / 2};
-  buckets[a] = b;
-}
-
-// Round r + 1 adds sums 2^(r - 1) places apart, into the first of the two: after round r the sum number e of a bucket
-// is at its begin + (e << (r - 1)). One thread for each addition of round r.
-SNL_KERNEL(256, 4)
-list_next_round(const u32* buckets, const u32* offsets, u32 n, const u32* start, const u32* end,
-                const u32* next_offsets, int round, u32* next_list, u32* next_buckets) {
-  const u64 a = global_index();
-  if (a >= n) return;
-  const u32 b = buckets[a], k = static_cast<u32>(a) - offsets[b];
-  if ((k & 1) != 0 || k + 1 >= left_after(end[b] - start[b], round)) return;
-  const u32 next = next_offsets[b] + k / 2;
-  next_list[next] = sums_begin(start[b], b) + ((k / 2) << round);
-  next_buckets[next] = b;
 }
 
 // The buckets with more than `limit` sums left after the rounds: they are summed in slices by whole blocks. Fills

@@ -3,17 +3,11 @@
 // from the device's memory: grids are for as many as there can be.
 #pragma once
 
-#include "access.h"
+#include "warp.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
-
-constexpr int warp_size = 32;
-constexpr u32 all_lanes = ~0u;
-
-SNL_DEVICE u32 lane_id() { return threadIdx.x % warp_size; }
-SNL_DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
 
 constexpr u32 sort_threads = 512, sort_warps = sort_threads / warp_size, sort_items = 16;
 constexpr u32 sort_tile = sort_threads * sort_items;
