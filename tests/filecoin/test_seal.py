@@ -20,7 +20,7 @@ from snarkline.filecoin.porep.c1 import parse_phase1, phase1_to_json
 from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.seal import SealedSector, SectorFacts, label_layers, seal
 from snarkline.filecoin.porep.vanilla import Phase1Output, check_phase1, prove_partitions
-from snarkline.filecoin.registry import SECTOR_SIZES, PorepVersion, sector_size
+from snarkline.filecoin.registry import SECTOR_SIZES, PorepVersion, porep_id, sector_size
 
 SIZE = sector_size("2KiB")
 
@@ -178,8 +178,15 @@ def tampered(output: Phase1Output, what: str) -> Phase1Output:
     ],
 )
 def test_a_tampered_proof_is_named(sector: SealedSector, phase1: Phase1Output, what: str) -> None:
-    with pytest.raises(InputError, match=r"partition 0, challenge 1 \(node \d+\): .* does not hold"):
+    with pytest.raises(InputError, match=r"partition 0, challenge 1 \(node \d+\): .* does not hold$"):
         check_phase1(tampered(phase1, what), sector.graph)
+
+
+def test_openings_of_another_version_are_told(phase1: Phase1Output) -> None:
+    version = PorepVersion.V1_0
+    graph = StackedGraph(SIZE.n_nodes, porep_id(SIZE, version), version)
+    with pytest.raises(InputError, match=r"does not hold: the openings are of version 1\.1\.0, expected 1\.0\.0$"):
+        check_phase1(phase1, graph)
 
 
 def test_tampered_commitments_are_named(sector: SealedSector, phase1: Phase1Output) -> None:

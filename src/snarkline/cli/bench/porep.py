@@ -101,7 +101,10 @@ def porep(
         for line in _summary(rows):
             report.line(line)
         _show_timelines(report, plan)
-    report.result({"sector": size.value, "backend": backend, "runs": runs, "circuits": circuits, "rows": rows})
+    if trace is not None:
+        report.line(f"timelines written to {trace}")
+    facts = {"sector": size.value, "backend": backend, "runs": runs, "circuits": circuits}
+    report.result({**facts, "trace": None if trace is None else str(trace), "rows": rows})
 
 
 def _plan(base: ClassicRun, policies: Sequence[str], folder: Path, *, classic_host: bool) -> list[ClassicRun]:

@@ -12,7 +12,7 @@ from snarkline.filecoin.porep.challenges import interactive_challenges
 from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.merkle import MerkleProof, RowHash, computed_roots, level_arities, rows_of
 from snarkline.filecoin.porep.seal import SealedSector, label, label_parents
-from snarkline.filecoin.registry import SectorSize, TreeShape
+from snarkline.filecoin.registry import PorepVersion, SectorSize, TreeShape, porep_id
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,22 @@ def check_phase1(output: Phase1Output, graph: StackedGraph) -> None:
         for i, (proof, node, parents) in enumerate(zip(proofs, expected, all_parents, strict=True)):
             for claim, holds in _claims(output, parents, hashed, proof, node):
                 if not holds:
-                    raise InputError(f"partition {k}, challenge {i} (node {node}): {claim} does not hold")
+                    hint = _version_hint(size, graph, proofs, expected)
+                    raise InputError(f"partition {k}, challenge {i} (node {node}): {claim} does not hold{hint}")
+
+
+def _version_hint(size: SectorSize, graph: StackedGraph, proofs: Sequence[ChallengeProof], nodes: Sequence[int]) -> str:
+    """That the openings are those of another version, if their parents are."""
+
+    def are_of(version: PorepVersion) -> bool:
+        parents = StackedGraph(graph.n_nodes, porep_id(size, version), version).parents(nodes)
+        opened = [([c.node for c in p.base_parents], [c.node for c in p.expander_parents]) for p in proofs]
+        return opened == parents
+
+    if are_of(graph.version):
+        return ""
+    found = next((version.value for version in PorepVersion if are_of(version)), None)
+    return f": the openings are of version {found}, expected {graph.version.value}" if found else ""
 
 
 class _Hashed:
