@@ -58,6 +58,11 @@ def test_prove_refuses(c1: Path, options: list[str], message: str) -> None:
 def test_bench_refuses(c1: Path) -> None:
     process = snarkline("bench", "porep", c1, "--params", c1.parent)
     assert process.returncode == 2 and f"no {STEM}.params" in process.stderr
+    (c1.parent / "k.params").touch()
+    process = snarkline("bench", "porep", c1, "--params", c1.parent / "k.params")
+    assert process.returncode == 2 and "alpha_g1: 1 points" in process.stderr
+    process = snarkline("bench", "porep", c1.parent / "none.json", "--params", c1.parent / "k.params")
+    assert process.returncode == 2 and "none.json: no such file" in process.stderr
     process = snarkline("bench", "porep", c1, "--params", c1.parent, "--release", "later")
     assert process.returncode == 2 and "--release: expected all or sync" in process.stderr
 

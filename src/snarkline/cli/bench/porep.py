@@ -72,6 +72,7 @@ def porep(
     blinding, must be the same bytes in every row, and are verified.
     """
     from snarkline.cli.bench import classic
+    from snarkline.filecoin.porep.c1 import load_phase1
     from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters
     from snarkline.filecoin.registry import sector_size
     from snarkline.memory import experiment
@@ -79,6 +80,8 @@ def porep(
     report = Report(as_json=as_json, quiet=quiet)
     chosen = chosen_policies(policies, POLICIES)
     key = find_parameters(sector_size(size.value), parameters or PARAMETER_FOLDER)
+    load_phase1(c1, sector_size(size.value))  # what is wrong with the input is told here, not by a process
+    needed_bytes = _needed_bytes(key, circuits)
     with tempfile.TemporaryDirectory(prefix="snarkline-bench-") as folder:
         base = classic.ClassicRun(
             policy="",
@@ -92,7 +95,7 @@ def porep(
             sector_size=size.value,
         )
         if classic_host:
-            experiment.require_memory(_needed_bytes(key, circuits))
+            experiment.require_memory(needed_bytes)
         plan = _plan(base, chosen, trace or Path(folder), classic_host=classic_host)
         with report.working(f"{runs} times {len(plan)} processes that prove {circuits} circuits") as tell:
             rows = experiment.repeat(plan, runs, classic.measure_fresh, tell)
