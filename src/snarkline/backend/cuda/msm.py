@@ -7,22 +7,16 @@ digits, the sort and the lists of additions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
-import numpy.typing as npt
 
 from snarkline.backend.cuda.buckets import MAX_ROUNDS, Lengths, Scans, Sorted, Sorter
 from snarkline.backend.cuda.device import Argument, Array, Device, Reading, blocks
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.module import Module
-from snarkline.backend.cuda.windows import Windows, best_count, make_windows
+from snarkline.backend.cuda.windows import Windows, WindowSums, best_count, make_windows
 from snarkline.curves.curve import Curve, Group
-from snarkline.curves.pairing import fold_windows
-from snarkline.curves.point import Point, PointTable
 from snarkline.trace import DeviceClock, current_span, device_span, span
 
 LIST_ENTRIES = 512
@@ -73,41 +67,6 @@ class Buckets:
     def left(self) -> int:
         """Points in all buckets after the rounds: each addition takes one away."""
         return self.n_entries - sum(self.additions[1 : self.rounds + 1])
-
-
-@dataclass(frozen=True)
-class WindowSums:
-    """What the device made of a sum, on the host: for each table one sum a window, in XYZZ coordinates."""
-
-    curve: Curve
-    groups: Sequence[Group]
-    starts: Sequence[int]
-    sums: Sequence[npt.NDArray[np.uint64]]
-
-    def points(self) -> list[Point]:
-        """The chains of doublings from window to window: 0.1 to 0.3 ms a table, on the host."""
-        return self._points([self._fold(i) for i in range(len(self.sums))])
-
-    def at_once(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
-        """The same, the first table in this thread and the others beside it."""
-        others = [folders.submit(self._fold, i) for i in range(1, len(self.sums))]
-        first = [self._fold(0)] if self.sums else []
-        points = self._points(first + [fold.result() for fold in others])
-        return lambda: points
-
-    def in_background(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
-        """The same in other threads, while the device goes on; the function returned waits for them. They do nothing
-        that needs the GIL for long, so the thread that drives the device is not held up."""
-        folds = [folders.submit(self._fold, i) for i in range(len(self.sums))]
-        return lambda: self._points([fold.result() for fold in folds])
-
-    def _fold(self, i: int) -> PointTable:
-        return fold_windows(self.curve, self.groups[i], self.sums[i], self.starts)
-
-    def _points(self, folded: Sequence[PointTable]) -> list[Point]:
-        if not self.sums:
-            return [Point.infinity(self.curve, group) for group in self.groups]
-        return [table.point(0) for table in folded]
 
 
 class Msm:
