@@ -32,7 +32,7 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import R1CS
-from snarkline.r1cs.structured_witness import run_program
+from snarkline.r1cs.structured_witness import GivenValues, run_program
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import Timeline
@@ -429,6 +429,10 @@ class Check:
             ours, theirs = (backend.evaluate_structured(witness, domain) for backend in (self.gpu, self.cpu))
             same = [np.array_equal(self.device.download(x.limbs), y.limbs) for x, y in zip(ours, theirs, strict=True)]
             self.expect(f"small structured {name}", all(same))
+        given = GivenValues(*poseidon_inputs(256))
+        ours_made, theirs_made = self.gpu.run_program(given, threads=4, arena=Arena()), given.run()
+        wides = None if ours_made is None else self.device.download(ours_made.wides)
+        self.expect("small witness program", wides is not None and np.array_equal(wides, theirs_made.wides))
 
     def small(self) -> None:
         """Every kernel on sizes that compute-sanitizer can follow."""

@@ -93,6 +93,27 @@ def structured() -> str:
     return text or "Not recorded.\n"
 
 
+def programs() -> str:
+    """Poseidon trees from their leaves."""
+    text = ""
+    for result in results():
+        proofs = {row["log_n"]: row for row in result.get("program_proofs", ())}
+        rows = [
+            [
+                f"{row['constraints']:,}",
+                *(significant(row[f"{name}_ms"]) for name in ("program", "check")),
+                *(significant(row[f"cpu_{name}_ms"]) for name in ("program", "check", "upload")),
+                *(significant(proofs[row["log_n"]][f"{way}_ms"]) for way in ("device", "host")),
+            ]
+            for row in result.get("programs", ())
+            if row["log_n"] in proofs
+        ]
+        header = ["constraints", "program ms", "check ms", "program on the host ms", "check on the host ms"]
+        header += ["its upload ms", "whole proof ms", "with the host's program ms"]
+        text += table(header, rows) + machine(result) if rows else ""
+    return text or "Not recorded.\n"
+
+
 def sums() -> str:
     text = ""
     for result in results():
@@ -212,6 +233,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-modules": modules,
     "gpu-transforms": transforms,
     "gpu-structured": structured,
+    "gpu-programs": programs,
     "gpu-sums": sums,
     "gpu-proofs": proofs,
     "gpu-profile": profile,

@@ -69,6 +69,10 @@ class LockstepDevice:
     def join(self):
         pass
 
+    def copy(self, target, source):
+        self.emulated.copy(target.emulated, source.emulated)
+        self.real.copy(target.real, source.real)
+
     def owns(self, array):
         return isinstance(array, Both)
 

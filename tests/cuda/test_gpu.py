@@ -7,6 +7,8 @@ import random
 import numpy as np
 import pytest
 from lockstep import LockstepDevice
+from test_device_program import check as check_program
+from test_device_program import given_for, of_steps, tree
 from test_device_structured import check as check_structured
 from test_emulated import CURVES, check_msm, domain, elements, ints, scalars_of
 from test_structured_native import instances, run_with, sha256_chain, values_for
@@ -15,6 +17,7 @@ from test_structured_prover import make_key, merkle, witness_of
 import snarkline.backend.cuda.backend
 import snarkline.backend.cuda.buckets
 import snarkline.backend.cuda.msm
+import snarkline.backend.cuda.program
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, open_device
 from snarkline.curves.curve import Curve, Group
@@ -95,6 +98,28 @@ def test_structured_systems(gpu: CudaBackend, cpu: CpuBackend, curve: Curve) -> 
                 if count == 33:
                     check_structured(both, cpu, w)
     check_structured(gpu, cpu, witness_of(merkle(curve)))
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)
+def test_witness_programs(gpu: CudaBackend, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch, curve: Curve) -> None:
+    monkeypatch.setattr(snarkline.backend.cuda.program, "FEW", 0)
+    both = CudaBackend(LockstepDevice(gpu._device), cpu)
+    for seed in range(4):
+        check_program(both, cpu, given_for(of_steps(curve, seed, 5, table=seed == 0), seed))
+        for count in (1, 33, 300, 5000):
+            check_program(gpu, cpu, given_for(of_steps(curve, seed, count), seed))
+    for leaves in (2, 64, 4096):
+        check_program(gpu, cpu, given_for(tree(curve, leaves), leaves))
+
+
+def test_a_proof_from_inputs(gpu: CudaBackend) -> None:
+    system = tree(CURVES[0], 256)
+    key, given = make_key(system), given_for(system, 1)
+    proofs = []
+    for backend in ("cpu", "cuda"):
+        with Prover(key, r1cs=system, backend=backend, threads=2) as prover:
+            proofs.append(prover.prove(given, blinding_for_tests=(3, 5)))
+    assert proofs[0] == proofs[1]
 
 
 def test_a_sha256_chain(gpu: CudaBackend, cpu: CpuBackend) -> None:

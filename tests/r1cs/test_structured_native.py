@@ -384,3 +384,19 @@ def test_several_witnesses_in_one_pass() -> None:
     with pytest.raises(MismatchError, match="one system"):
         StructuredWitness.products_of([*witnesses, run_with(small(BN254, 70), values_for(s, random.Random(0)))], out)
     StructuredWitness.products_of([], [])
+
+
+def test_the_first_runs_alone() -> None:
+    """Their values are those in front of a whole witness; wires of later runs are refused."""
+    s = small(BN254, 70)
+    given = FrVector.from_ints(BN254, values_for(s, random.Random(4)))
+    whole = run_program(s, given, threads=1)
+    for n_runs in (1, 2):
+        first = run_program(s, given, n_runs=n_runs, threads=1)
+        assert (len(first.bits), len(first.wides)) == s.native.sizes_of(n_runs)
+        assert np.array_equal(first.publics, whole.publics)
+        assert np.array_equal(first.bits[1:], whole.bits[1 : len(first.bits)])
+        assert np.array_equal(first.wides, whole.wides[: len(first.wides)])
+    assert s.native.sizes_of(-1) == s.native.sizes_of(2) == s.native.sizes[:2]
+    with pytest.raises(ValueError, match="those of the runs"):
+        run_program(s, given, n_runs=0, threads=1)

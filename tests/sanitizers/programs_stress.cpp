@@ -135,7 +135,7 @@ std::vector<u64> made(const System& system, const Exec& exec) {
   const Values values{publics.data(), bits.data(), wides.data()};
   CHECK(kernels.give(plan, values, system.given.data(), system.bits.data(), system.values.data(), system.given.size(),
                      exec) == ~usize{0});
-  kernels.run(plan, values, exec);
+  kernels.run(plan, values, plan.runs.size(), exec);
   kernels.expand(plan, values, out.data(), exec);
   u64* a = out.data() + 4 * plan.n_wires;
   const RowProducts products{{a, a + 4 * plan.n_rows, a + 8 * plan.n_rows}};

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
+from snarkline.memory import Arena
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured_matrices import StructuredMatrices
-from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,14 @@ class Backend(Protocol):
 
     def evaluate_transposed(self, matrix: SparseMatrix, v: FrVector) -> FrVector:
         """v * matrix: element j is the sum over rows k of v[k] * matrix[k, j]. `v` has at least `n_rows` elements."""
+
+    def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
+        """The witness of these values, for operations of this backend: bits and wides are where it reads them. None
+        where the host does better. `threads` and memory from `arena` are for what the host has to do all the same.
+        Raises like the host's `run_program`."""
+
+    def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
+        """Whether a * b = c, element by element."""
 
     def evaluate_structured(
         self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None

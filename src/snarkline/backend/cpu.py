@@ -16,7 +16,7 @@ from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured_matrices import StructuredMatrices
-from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 from snarkline.trace import span
 
 R = TypeVar("R")
@@ -50,6 +50,12 @@ class CpuBackend:
         out = self._vector(v.curve, matrix.n_columns)
         self._core.spmv_transposed(v.curve.name, out.limbs, *_csr(matrix), v.limbs[: matrix.n_rows])
         return out
+
+    def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
+        return None
+
+    def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
+        return np.array_equal(self.multiply(a, b).limbs, c.limbs)
 
     def evaluate_structured(
         self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None

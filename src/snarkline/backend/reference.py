@@ -16,9 +16,10 @@ from snarkline.backend.base import Backend, Domain, transposed_of_flat
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
+from snarkline.memory import Arena
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured_matrices import StructuredMatrices
-from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 
 Fp2 = tuple[int, int]
 R = TypeVar("R")
@@ -44,6 +45,12 @@ class ReferenceBackend:
             for column, coefficient in matrix.row(k):
                 out[column] += coefficient * values[k]
         return _montgomery(v.curve, out)
+
+    def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
+        return None
+
+    def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
+        return np.array_equal(self.multiply(a, b).limbs, c.limbs)
 
     def evaluate_structured(
         self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None

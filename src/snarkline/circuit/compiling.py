@@ -29,7 +29,7 @@ from snarkline.curves.vector import FrVector
 from snarkline.errors import CircuitError, CircuitWarning, UnsatisfiedError
 from snarkline.r1cs.check import Violation
 from snarkline.r1cs.structured import StructuredR1CS
-from snarkline.r1cs.structured_witness import StructuredWitness, run_program
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.trace import span
 
@@ -60,7 +60,12 @@ class CompiledCircuit:
         self, inputs: Mapping[str, Any], source: str | None = None, *, threads: int | None = None
     ) -> StructuredWitness:
         """The values of all wires for the values of the inputs, bits packed. Raises FormatError."""
-        return run_program(self.r1cs, self.given(inputs, source), threads=threads)
+        return self.values(inputs, source).run(threads=threads)
+
+    def values(self, inputs: Mapping[str, Any], source: str | None = None) -> GivenValues:
+        """The values of the inputs, for `Prover.prove`, which computes all others: on a GPU where that is faster.
+        Raises FormatError."""
+        return GivenValues(self.r1cs, self.given(inputs, source))
 
     def witness(self, inputs: Mapping[str, Any], source: str | None = None, *, threads: int | None = None) -> Witness:
         """The same, one field element a wire."""

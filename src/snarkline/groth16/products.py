@@ -14,6 +14,7 @@ from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.r1cs.structured_witness import StructuredWitness
 from snarkline.r1cs.witness import Witness
+from snarkline.trace import span
 
 Three = tuple[FrVector, FrVector, FrVector]
 Evaluation = tuple[FrVector, FrVector, FrVector, FrVector]
@@ -54,6 +55,25 @@ class StructuredProducts:
     def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
         return backend.evaluate_structured(self.witness, domain, wires=self.wires)
+
+
+class RowsViolated(Exception):
+    """A row of `CheckedProducts` does not hold."""
+
+
+@dataclass(frozen=True)
+class CheckedProducts:
+    """Products whose rows must all hold: where one does not, `evaluate` raises RowsViolated."""
+
+    products: Products
+
+    def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
+        """See `Products`. Rows that bind public wires, and those behind them, hold always: b and c are 0 there."""
+        w, a, b, c = self.products.evaluate(backend, domain)
+        with span("check constraints"):
+            if not backend.rows_hold(a, b, c):
+                raise RowsViolated
+        return w, a, b, c
 
 
 @dataclass(frozen=True)

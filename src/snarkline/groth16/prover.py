@@ -13,18 +13,29 @@ import numpy as np
 
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend
+from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
-from snarkline.groth16.products import Assignment, assign, bind, written_out
+from snarkline.groth16.products import (
+    Assignment,
+    CheckedProducts,
+    Products,
+    RowsViolated,
+    StructuredProducts,
+    assign,
+    bind,
+    written_out,
+)
 from snarkline.groth16.prove import Sums
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS
 from snarkline.r1cs.structured import StructuredR1CS
-from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.structured_matrices import StructuredMatrices
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import span
@@ -85,7 +96,7 @@ class Prover:
 
     def prove(
         self,
-        witness: Witness | StructuredWitness,
+        witness: Witness | StructuredWitness | GivenValues,
         *,
         check: bool = True,
         blinding_for_tests: tuple[int, int] | None = None,
@@ -96,7 +107,7 @@ class Prover:
 
     def start(
         self,
-        witness: Witness | StructuredWitness,
+        witness: Witness | StructuredWitness | GivenValues,
         *,
         check: bool = True,
         blinding_for_tests: tuple[int, int] | None = None,
@@ -105,10 +116,17 @@ class Prover:
 
         `check=False` leaves out the constraint check where there is an `r1cs`; what `check_witness` checks and the
         proof itself are always checked. Raises MismatchError, FormatError or UnsatisfiedError for a witness that does
-        not fit, and BudgetError, before any work, for a proof that does not fit `max_memory`.
+        not fit, and BudgetError, before any work, for a proof that does not fit `max_memory`. Of the values that a
+        circuit is given the witness is computed, and checked, where that is fastest; errors are those of
+        `run_program`, and the same as of the witness.
         """
         with self._in_use(), span("start"):
             self.key.check_source()
+            if isinstance(witness, GivenValues):
+                begun = self._start_given(witness, check, blinding_for_tests)
+                if begun is not None:
+                    return begun
+                witness = witness.run(threads=self.threads, arena=self.arena)
             with span("check witness"):
                 check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
                 assigned = assign(self._matrices, witness, threads=self.threads, arena=self.arena)
@@ -153,6 +171,36 @@ class Prover:
         if self._closed and self._running == 0:
             self._runner.close()
             self.arena.close()
+
+    def _start_given(self, given: GivenValues, check: bool, blinding: tuple[int, int] | None) -> Pending | None:
+        """A proof whose witness is computed by an accelerator. None where the host is to compute it: it does better, or
+        a constraint is violated, which it names."""
+        system = self._matrices.system if isinstance(self._matrices, StructuredMatrices) else None
+        checked = check and self.r1cs is not None
+        if given.system is not system or (checked and self.r1cs is not system):
+            return None
+
+        def work(backend: Backend) -> tuple[Sums, tuple[int, ...]] | None:
+            witness = backend.run_program(given, threads=self.threads, arena=self.arena)
+            if witness is None:
+                return None
+            products: Products = StructuredProducts(witness)
+            products = CheckedProducts(products) if checked else products
+            try:
+                sums = prove.start(backend, self.key, products, points_at_once=self._points_at_once(backend))
+            except RowsViolated:  # what is on the device goes before the session ends
+                return None
+            public = FrVector(witness.curve, witness.publics, Form.MONTGOMERY).to_ints()
+            return sums, tuple(public[1:])
+
+        found = self._runner.run(work)
+        if found is None:
+            return None
+        return Pending(self, given, found[1], found[0], blinding)
+
+    def _assigned(self, given: GivenValues) -> Assignment:
+        witness = given.run(threads=self.threads, arena=self.arena)
+        return assign(self._matrices, witness, threads=self.threads, arena=self.arena)
 
     def _sums(self, assigned: Assignment) -> Sums:
         return self._runner.run(
@@ -202,7 +250,7 @@ class Pending:
     def __init__(
         self,
         prover: Prover,
-        assigned: Assignment,
+        assigned: Assignment | GivenValues,
         public: tuple[int, ...],
         sums: Sums,
         blinding: tuple[int, int] | None,
@@ -240,8 +288,11 @@ class Pending:
     def _again(self) -> Proof:
         """The proof computed once more, after it did not verify: for a satisfied circuit that is a passing fault."""
         prover = self._prover
-        prover._require_innocent(self._assigned)
-        sums = prover._sums(self._assigned)
+        assigned = self._assigned
+        if isinstance(assigned, GivenValues):
+            assigned = prover._assigned(assigned)
+        prover._require_innocent(assigned)
+        sums = prover._sums(assigned)
         proof = self._assembled(sums)
         if proof is not None:
             prover._count_repeated()

@@ -93,10 +93,16 @@ class StructuredSystem:
     ) -> None:
         """base and stride are int64 by their bits; the table is flat, and empty for arithmetic wiring."""
 
-    def give(self, threads: int, publics: U64, bits: U64, wides: U64, wires: U32, are_bits: U8, given: U64) -> int:
-        """Index of the first value that is out of range, -1 if there is none."""
+    def sizes_of(self, n_runs: int) -> tuple[int, int]:
+        """Words of bits and field elements of the first runs."""
 
-    def run(self, threads: int, publics: U64, bits: U64, wides: U64) -> None: ...
+    def give(
+        self, threads: int, publics: U64, bits: U64, wides: U64, wires: U32, are_bits: U8, given: U64, n_runs: int = -1
+    ) -> int:
+        """Index of the first value that is out of range, -1 if there is none. With `n_runs`, here and for `run`, bits
+        and wides are those of the first runs, and wires are theirs."""
+
+    def run(self, threads: int, publics: U64, bits: U64, wides: U64, n_runs: int = -1) -> None: ...
     def pack(self, threads: int, publics: U64, bits: U64, wides: U64, wires: U64) -> int:
         """From the values of all wires. The first wire that is a bit and neither 0 nor 1, -1 if there is none."""
 

@@ -15,15 +15,19 @@ Records = npt.NDArray[np.void]
 TILE_ROWS = 32
 """Rows, or columns, whose records lie side by side."""
 
-TEMPLATE_FIELDS = ("n_rows", "n_aux", "n_bits", "n_wides", "n_sums", "first_row", "first_column", "first_sum")
-RUN_FIELDS = ("template", "count", "first_row", "first_wire", "words", "bits", "wides", "first_sum")
+TEMPLATE_FIELDS = (
+    "n_rows", "n_aux", "n_bits", "n_wides", "n_sums", "first_row", "first_column", "first_sum", "n_ports", "first_port",
+    "n_steps", "first_step", "has_bit_code",
+)  # fmt: skip
+RUN_FIELDS = ("template", "count", "first_row", "first_wire", "words", "bits", "wides", "first_sum", "chain")
 TEMPLATE = np.dtype([(name, "<u4") for name in TEMPLATE_FIELDS])
 RUN = np.dtype([(name, "<u8") for name in RUN_FIELDS])
 
 
 @dataclass(frozen=True)
 class SystemForm:
-    """The members of the native struct of this name; records of pairs have shape (n, 2), sums (n, 8)."""
+    """The members of the native struct of this name; records of pairs have shape (n, 2), sums and
+    combinations (n, 8), steps (n, 6)."""
 
     templates: Records
     runs: Records
@@ -34,6 +38,9 @@ class SystemForm:
     digits: npt.NDArray[np.uint32]
     terms: npt.NDArray[np.uint32]
     coefficients: Limbs
+    ports: npt.NDArray[np.uint32]
+    combinations: npt.NDArray[np.uint32]
+    steps: npt.NDArray[np.uint32]
 
     @classmethod
     def of(cls, system: StructuredR1CS) -> SystemForm:
@@ -54,4 +61,7 @@ class SystemForm:
             words("digits", 2),
             words("terms", 2),
             np.frombuffer(members["coefficients"], np.uint64).reshape(-1, system.curve.fr_limbs),
+            words("ports", 2),
+            words("combinations", 8),
+            words("steps", 6),
         )

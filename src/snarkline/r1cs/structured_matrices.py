@@ -34,7 +34,7 @@ class StructuredMatrices:
     @property
     def structure_bytes(self) -> int:
         """Of the system on a device, at most."""
-        return 3 * self.system.native.nbytes + 1024 * len(self.system.templates) + self.system.n_constraints // 8
+        return 5 * self.system.native.nbytes + 1024 * len(self.system.templates) + self.system.n_constraints // 8
 
     def flatten(self) -> Matrices:
         """The matrices row by row."""

@@ -109,11 +109,37 @@ class StructuredWitness:
         return tuple(self.values(range(1, n_public + 1)))
 
 
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """What the program of a system starts from: the values of `system.given`, in that order and canonical. Secret.
+
+    Whoever takes them runs the program where it is fastest.
+    """
+
+    system: StructuredR1CS
+    values: FrVector
+
+    def __repr__(self) -> str:
+        return f"<GivenValues {self.system.curve.name} n={len(self.values)}>"
+
+    def run(self, *, threads: int | None = None, arena: Arena | None = None) -> StructuredWitness:
+        """`run_program`."""
+        return run_program(self.system, self.values, threads=threads, arena=arena)
+
+
 @span("witness program")
 def run_program(
-    system: StructuredR1CS, given: FrVector, *, threads: int | None = None, arena: Arena | None = None
+    system: StructuredR1CS,
+    given: FrVector,
+    *,
+    n_runs: int = -1,
+    threads: int | None = None,
+    arena: Arena | None = None,
 ) -> StructuredWitness:
     """The witness from the values that are given, canonical and in the order of `system.given`.
+
+    With `n_runs` the programs of the first runs only, all given wires being public or theirs; `bits` and `wides` then
+    end with their values.
 
     Raises MismatchError for another curve, form or number of values, FormatError naming the index of a value that is
     not a bit where one is expected, or not below r.
@@ -123,17 +149,17 @@ def run_program(
     if len(given) != len(system.given):
         raise MismatchError(f"{len(given)} values are given, the circuit takes {len(system.given)}")
     native, threads = system.native, threads or usable_threads()
-    witness = _empty(system, arena or Arena())
-    bad = native.give(threads, *witness.arrays, system.given, system.bits.view(np.uint8), given.limbs)
+    witness = _empty(system, arena or Arena(), n_runs)
+    bad = native.give(threads, *witness.arrays, system.given, system.bits.view(np.uint8), given.limbs, n_runs)
     if bad >= 0:
         expected = "0 or 1" if system.bits[bad] else "a value below the scalar field's modulus"
         raise FormatError(None, f"given value {bad} (wire {system.given[bad]})", expected, "another value")
-    native.run(threads, *witness.arrays)
+    native.run(threads, *witness.arrays, n_runs)
     return witness
 
 
-def _empty(system: StructuredR1CS, arena: Arena) -> StructuredWitness:
-    n_bits, n_wides, _ = system.native.sizes
+def _empty(system: StructuredR1CS, arena: Arena, n_runs: int = -1) -> StructuredWitness:
+    n_bits, n_wides = system.native.sizes_of(n_runs)
     limbs = system.curve.fr_limbs
     return StructuredWitness(
         system,

@@ -96,6 +96,12 @@ inline T atomicMax(T* p, U v) {
   if (static_cast<T>(v) > old) *p = static_cast<T>(v);
   return old;
 }
+template <class T, class U>
+inline T atomicOr(T* p, U v) {
+  const T old = *p;
+  *p |= static_cast<T>(v);
+  return old;
+}
 inline unsigned __brev(unsigned x) {
   unsigned r = 0;
   for (int i = 0; i < 32; i++) r |= ((x >> i) & 1) << (31 - i);

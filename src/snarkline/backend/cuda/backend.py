@@ -17,16 +17,18 @@ from snarkline.backend.cuda.matrix import DeviceMatrix
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
 from snarkline.backend.cuda.plan import MemoryPlan, plan_memory
+from snarkline.backend.cuda.program import DeviceProgram, device_runs
 from snarkline.backend.cuda.structured import DeviceSystem, Packed
 from snarkline.backend.cuda.sums import Sums
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
 from snarkline.errors import BudgetError
+from snarkline.memory import Arena
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
-from snarkline.r1cs.structured_witness import StructuredWitness
+from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness, run_program
 from snarkline.trace import device_span
 
 SMALL = 1024
@@ -57,6 +59,8 @@ class CudaBackend:
         self._matrices: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._systems: WeakKeyDictionary[StructuredR1CS, DeviceSystem] = WeakKeyDictionary()
+        self._device_runs: WeakKeyDictionary[StructuredR1CS, range | None] = WeakKeyDictionary()
+        self._programs: WeakKeyDictionary[StructuredR1CS, DeviceProgram] = WeakKeyDictionary()
         self._multiples: dict[Point, Array] = {}
 
     # ---- sessions and memory ----
@@ -125,6 +129,7 @@ class CudaBackend:
         if not plan.keep_matrices:
             self._matrices.clear()
             self._systems.clear()
+            self._programs.clear()
         self.plan = plan
 
     def _plan_holds(self) -> bool:
@@ -144,7 +149,9 @@ class CudaBackend:
 
     def _let_go(self) -> None:
         """Everything on the device that can be made again."""
-        for held in (self._transforms, self._matrices, self._transposed, self._systems, self._multiples):
+        for held in (
+            self._transforms, self._matrices, self._transposed, self._systems, self._programs, self._multiples,
+        ):  # fmt: skip
             held.clear()
         self._sums.forget_tables()
         self._device.trim()
@@ -170,6 +177,29 @@ class CudaBackend:
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
             there.multiply(self._device, _vector(w.curve), self._limbs(w), out.limbs, factor)
         return out
+
+    def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
+        device, system = self._open(), given.system
+        if system not in self._device_runs:
+            self._device_runs[system] = device_runs(system)
+        runs = self._device_runs[system]
+        if runs is None:
+            return None
+        first = run_program(system, given.values, n_runs=runs.start, threads=threads, arena=arena)
+        there = self._programs.get(system) or DeviceProgram.upload(device, system, runs)
+        if self.plan is None or self.plan.keep_matrices:
+            self._programs[system] = there
+        with device_span(device.clock, "witness program", items=len(runs)):
+            return there.run(device, first)
+
+    def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
+        device, n = self._open(), len(a)
+        violated = device.zeros(1, "u4")
+        with device_span(device.clock, "check rows", items=n):
+            arrays = (self._limbs(v) for v in (a, b, c))
+            grid = min(blocks(n, 256), 1 << 16)
+            device.launch(Module("program", a.curve.name), "check_rows", grid, 256, violated, *arrays, n)
+        return int(device.download(violated)[0]) == 0
 
     def evaluate_structured(
         self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
@@ -333,6 +363,7 @@ class CudaBackend:
                 self._matrices,
                 self._transposed,
                 self._systems,
+                self._programs,
                 self._multiples,
             ):
                 held.clear()

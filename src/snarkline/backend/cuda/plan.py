@@ -68,7 +68,8 @@ def peak_bytes(
     selected = [8 * work.curve.fr_limbs * s.n_points for s in work.sums]
     sums = max(_sum_peak(work, s, sum_bytes, slice_points, streamed=not keep_tables) for s in work.sums)
     sums += sum(selected) if keep_tables else max(selected)
-    peak = kept + max(quotient, wires + vector + sums)
+    # A witness that was made on the device stays until the sums are done.
+    peak = kept + max(quotient, wires + vector + work.packed_bytes + sums)
     return peak + peak // 16  # blocks may be larger than what is asked for
 
 

@@ -60,7 +60,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed witness on the device."""
+    """A packed witness on the device, all of it or what is not there yet uploaded."""
 
     publics: Array
     bits: Array
@@ -68,7 +68,7 @@ class Packed:
 
     @classmethod
     def upload(cls, device: Device, w: StructuredWitness) -> Packed:
-        return cls(*(device.upload(values) for values in w.arrays))
+        return cls(*(values if device.owns(values) else device.upload(values) for values in w.arrays))
 
 
 @dataclass(frozen=True)

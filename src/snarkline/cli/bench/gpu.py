@@ -24,6 +24,7 @@ def gpu(
     sums_g2: Annotated[str, typer.Option("--sums-g2", metavar="K,...", help="Logarithms of sizes.")] = "16,20,22",
     circuits: Annotated[str, typer.Option("--circuits", metavar="K,...", help="Logarithms of sizes.")] = "20",
     products: Annotated[str, typer.Option("--products", metavar="K,...", help="Logarithms of sizes.")] = "20,24",
+    trees: Annotated[str, typer.Option("--trees", metavar="K,...", help="Logarithms of sizes.")] = "20",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Of each measurement; medians are shown.")] = 5,
     output: Annotated[Path | None, typer.Option("--output", help="Write the figures to this file as JSON.")] = None,
     as_json: JsonOption = False,
@@ -35,6 +36,7 @@ def gpu(
     from snarkline.backend.cuda.module import compiler_version
     from snarkline.cli.bench import gpu_work as work
     from snarkline.cli.bench.gpu_products import structured_products
+    from snarkline.cli.bench.gpu_programs import program_proofs, programs
     from snarkline.curves.curve import CURVES, Group
     from snarkline.memory import Arena
     from snarkline.threads import usable_threads
@@ -59,11 +61,13 @@ def gpu(
             record("transforms", "Transforms", list(work.transforms(bench, _sizes(transforms), rates)))
             chains = list(structured_products(bench, _sizes(products)))
             record("structured", "SHA-256 chains: a, b, c and the wires", chains)
+            record("programs", "Poseidon trees: the witness and its check", list(programs(bench, _sizes(trees))))
             plan = [(c, Group.G1, _sizes(sums_g1)) for c in curves] + [(c, Group.G2, _sizes(sums_g2)) for c in curves]
             record("sums", "Sums, points and scalars on the device", list(work.sums(bench, plan, rates)))
         cases = [(c, k, kind) for k in _sizes(circuits) for c in curves for kind in work.KINDS]
         with report.working("proving"):
             record("proofs", "Proofs, every one verified", list(work.proofs(bench, cases)))
+            record("program_proofs", "Proofs from the leaves of trees", list(program_proofs(bench, _sizes(trees))))
     report.result(facts)
 
 

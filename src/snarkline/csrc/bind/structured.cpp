@@ -116,9 +116,13 @@ class System {
   }
 
   Py_ssize_t give(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle wires,
-                  nb::handle are_bits, nb::handle given) const {
-    const Store store(plan_, publics, bits, wides, true);
+                  nb::handle are_bits, nb::handle given, Py_ssize_t n_runs) const {
+    const Store store(*this, publics, bits, wides, true, runs(n_runs));
     const Array<u32> at(wires, "wires", {any_length}, false);
+    const u64 end = runs(n_runs) < plan_.runs.size() ? plan_.runs[runs(n_runs)].first_wire : plan_.n_wires;
+    for (usize i = 0; i < at.length(); i++) {
+      if (at.data()[i] >= end) refuse("wires", "those of the runs", std::to_string(at.data()[i]));
+    }
     const Array<u8> flags(are_bits, "are_bits", {static_cast<Py_ssize_t>(at.length())}, false);
     const Array<u64> v(given, "given", {static_cast<Py_ssize_t>(at.length()), fr_limbs}, false);
     const usize found = interruptible(threads, [&](const Exec& exec) {
@@ -126,24 +130,24 @@ class System {
     });
     return found == npos ? -1 : static_cast<Py_ssize_t>(found);
   }
-  void run(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides) const {
-    const Store store(plan_, publics, bits, wides, true);
-    interruptible(threads, [&](const Exec& exec) { kernels_->run(plan_, store.values(), exec); });
+  void run(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, Py_ssize_t n_runs) const {
+    const Store store(*this, publics, bits, wides, true, runs(n_runs));
+    interruptible(threads, [&](const Exec& exec) { kernels_->run(plan_, store.values(), runs(n_runs), exec); });
   }
   Py_ssize_t pack(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle wires) const {
-    const Store store(plan_, publics, bits, wides, true);
+    const Store store(*this, publics, bits, wides, true);
     const Array<u64> w(wires, "wires", {size(plan_.n_wires), fr_limbs}, false);
     const usize found =
         interruptible(threads, [&](const Exec& exec) { return kernels_->pack(plan_, store.values(), w.data(), exec); });
     return found == npos ? -1 : static_cast<Py_ssize_t>(found);
   }
   void expand(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle out) const {
-    const Store store(plan_, publics, bits, wides, false);
+    const Store store(*this, publics, bits, wides, false);
     const Array<u64> o(out, "out", {size(plan_.n_wires), fr_limbs}, true);
     interruptible(threads, [&](const Exec& exec) { kernels_->expand(plan_, store.values(), o.data(), exec); });
   }
   void read(nb::handle publics, nb::handle bits, nb::handle wides, nb::handle wires, nb::handle out) const {
-    const Store store(plan_, publics, bits, wides, false);
+    const Store store(*this, publics, bits, wides, false);
     const Array<u32> at(wires, "wires", {any_length}, false);
     const Array<u64> o(out, "out", {static_cast<Py_ssize_t>(at.length()), fr_limbs}, true);
     kernels_->read(plan_, store.values(), at.data(), o.data(), at.length());
@@ -157,7 +161,7 @@ class System {
     for (usize k = 0; k < witnesses.size(); k++) {
       const nb::tuple w = nb::cast<nb::tuple>(witnesses[k]), abc = nb::cast<nb::tuple>(out[k]);
       if (w.size() != 3 || abc.size() != 3) refuse("witnesses and out", "tuples of three arrays", "others");
-      values.push_back(stores.emplace_back(plan_, w[0], w[1], w[2], false).values());
+      values.push_back(stores.emplace_back(*this, w[0], w[1], w[2], false).values());
       RowProducts to{};
       for (usize side = 0; side < 3; side++) {
         to.side[side] = held.emplace_back(abc[side], "out", Shape{size(plan_.n_rows), fr_limbs}, true).data();
@@ -170,7 +174,7 @@ class System {
   }
   void evaluate_codes(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides, nb::handle codes,
                       nb::handle sums) const {
-    const Store store(plan_, publics, bits, wides, false);
+    const Store store(*this, publics, bits, wides, false);
     const Array<u8> bytes(codes, "codes", {3, size(plan_.n_rows)}, true);
     const Array<u64> s(sums, "sums", {size(plan_.n_sums), fr_limbs}, true);
     interruptible(threads, [&](const Exec& exec) {
@@ -188,7 +192,7 @@ class System {
     });
   }
   Py_ssize_t first_violation(unsigned threads, nb::handle publics, nb::handle bits, nb::handle wides) const {
-    const Store store(plan_, publics, bits, wides, false);
+    const Store store(*this, publics, bits, wides, false);
     return static_cast<Py_ssize_t>(interruptible(
         threads, [&](const Exec& exec) { return kernels_->first_violation(plan_, store.values(), exec); }));
   }
@@ -213,12 +217,16 @@ class System {
     put("columns", form.columns);
     put("slots", form.slots);
     put("sums", form.sums);
+    put("ports", form.ports);
+    put("combinations", form.combinations);
+    put("steps", form.steps);
     put("digits", form.digits);
     put("terms", form.terms);
     put("coefficients", form.coefficients);
     return out;
   }
   nb::tuple sizes() const { return nb::make_tuple(plan_.n_bit_words, plan_.n_wide_values, plan_.n_sums); }
+  nb::tuple sizes_of(Py_ssize_t n_runs) const { return nb::make_tuple(bits_of(runs(n_runs)), wides_of(runs(n_runs))); }
   usize n_bytes() const {
     usize total = 0;
     for (const TemplatePlan& t : plan_.templates) {
@@ -233,16 +241,24 @@ class System {
 
  private:
   static Py_ssize_t size(u64 n) { return static_cast<Py_ssize_t>(n); }
+  // How many runs an argument stands for: -1 for all.
+  usize runs(Py_ssize_t n) const { return std::min(static_cast<usize>(n), plan_.runs.size()); }
+  // Values of the first runs lie before those of the others.
+  u64 bits_of(usize n_runs) const { return n_runs < plan_.runs.size() ? plan_.runs[n_runs].bits : plan_.n_bit_words; }
+  u64 wides_of(usize n_runs) const {
+    return n_runs < plan_.runs.size() ? plan_.runs[n_runs].wides : plan_.n_wide_values;
+  }
   Array<u64> rows(nb::handle array, const char* name) const {
     return Array<u64>(array, name, {size(plan_.n_rows), fr_limbs}, true);
   }
 
   class Store {
    public:
-    Store(const SystemPlan& plan, nb::handle publics, nb::handle bits, nb::handle wides, bool writable)
-        : publics_(publics, "publics", {size(plan.n_public) + 1, fr_limbs}, writable),
-          bits_(bits, "bits", {size(plan.n_bit_words)}, writable),
-          wides_(wides, "wides", {size(plan.n_wide_values), fr_limbs}, writable) {}
+    Store(const System& system, nb::handle publics, nb::handle bits, nb::handle wides, bool writable,
+          usize n_runs = npos)
+        : publics_(publics, "publics", {size(system.plan_.n_public) + 1, fr_limbs}, writable),
+          bits_(bits, "bits", {size(system.bits_of(n_runs))}, writable),
+          wides_(wides, "wides", {size(system.wides_of(n_runs)), fr_limbs}, writable) {}
     Values values() const { return {publics_.data(), bits_.data(), wides_.data()}; }
 
    private:
@@ -279,6 +295,7 @@ void bind_structured(nb::module_& m) {
       .def(nb::init<const std::string&, u64, u64, const std::string&, const std::string&>(), arg("curve"),
            arg("n_wires"), arg("n_public"), arg("isa") = "auto", arg("lanes") = "auto")
       .def_prop_ro("sizes", &S::sizes)
+      .def("sizes_of", &S::sizes_of, arg("n_runs"))
       .def_prop_ro("nbytes", &S::n_bytes)
       .def("form", &S::form)
       .def("add_template", &S::add_template, arg("n_ports"), arg("n_aux"), arg("bits"), arg("matrices"), arg("code"),
@@ -286,8 +303,8 @@ void bind_structured(nb::module_& m) {
       .def("add_run", &S::add_run_of, arg("template"), arg("count"), arg("first_row"), arg("first_wire"), arg("base"),
            arg("stride"), arg("table"))
       .def("give", &S::give, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("wires"), arg("are_bits"),
-           arg("given"))
-      .def("run", &S::run, arg("threads"), arg("publics"), arg("bits"), arg("wides"))
+           arg("given"), arg("n_runs") = -1)
+      .def("run", &S::run, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("n_runs") = -1)
       .def("pack", &S::pack, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("wires"))
       .def("expand", &S::expand, arg("threads"), arg("publics"), arg("bits"), arg("wides"), arg("out"))
       .def("read", &S::read, arg("publics"), arg("bits"), arg("wides"), arg("wires"), arg("out"))

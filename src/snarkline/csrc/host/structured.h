@@ -193,7 +193,8 @@ struct StructuredKernels {
   // Values of wires, canonical; `bits` says which are bits. Index of the first that is out of range, or npos.
   usize (*give)(const SystemPlan&, const Values&, const u32* wires, const u8* bits, const u64* values, usize n,
                 const Exec&);
-  void (*run)(const SystemPlan&, const Values&, const Exec&);
+  // The programs of the first `n_runs` runs.
+  void (*run)(const SystemPlan&, const Values&, usize n_runs, const Exec&);
   // The values of all wires, canonical and in range. The least wire that is a bit and neither 0 nor 1, or npos.
   usize (*pack)(const SystemPlan&, const Values&, const u64* wires, const Exec&);
   void (*expand)(const SystemPlan&, const Values&, u64* out, const Exec&);              // canonical

@@ -11,7 +11,8 @@ class Former {
   SystemForm make(const SystemPlan& system) {
     for (const TemplatePlan& plan : system.templates) add_template(plan);
     for (const RunPlan& r : system.runs) {
-      form_.runs.push_back({r.plan, r.count, r.first_row, r.first_wire, r.words, r.bits, r.wides, r.first_sum});
+      form_.runs.push_back(
+          {r.plan, r.count, r.first_row, r.first_wire, r.words, r.bits, r.wides, r.first_sum, u64{r.chain}});
     }
     return std::move(form_);
   }
@@ -23,11 +24,15 @@ class Former {
   }
 
   void add_template(const TemplatePlan& plan) {
+    const bool has_bit_code =
+        std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.kind == StepKind::bits; });
     form_.templates.push_back({plan.n_rows, plan.n_aux, plan.n_bits, plan.n_wides, size(plan.sums), size(form_.rows),
-                               size(form_.columns), size(form_.sums)});
+                               size(form_.columns), size(form_.sums), plan.n_ports, size(form_.ports),
+                               has_bit_code ? 0 : size(plan.steps), size(form_.steps), has_bit_code});
     for (u32 tile = 0; tile < plan.n_tiles(); tile++) add_tile(plan, tile);
     add_columns(plan);
     add_sums(plan);
+    if (!has_bit_code) add_program(plan);
     form_.coefficients.insert(form_.coefficients.end(), plan.coefficients.begin(), plan.coefficients.end());
     first_coefficient_ = size(form_.coefficients) / 4;
   }
@@ -54,11 +59,47 @@ class Former {
 
   void add_columns(const TemplatePlan& plan) {
     for (u32 column = plan.first_aux(); column < plan.n_columns(); column++) {
-      const u32 at = plan.place[column];
-      form_.columns.push_back({at & 1 ? is_wide : 1, at >> 1});
+      form_.columns.push_back(column_of(plan, column));
     }
     const usize tiles = (form_.columns.size() + tile_rows - 1) / tile_rows;
     form_.columns.resize(tiles * tile_rows);
+  }
+
+  static RowRecord column_of(const TemplatePlan& plan, u32 column) {
+    const u32 at = plan.place[column];
+    return {at & 1 ? is_wide : 1, at >> 1};
+  }
+  void add_program(const TemplatePlan& plan) {
+    for (u32 j = 0; j < plan.n_ports; j++) {
+      RowRecord port = column_of(plan, 1 + j);
+      if (plan.port_use[j] & port_written) port.header |= is_written;
+      form_.ports.push_back(port);
+    }
+    std::vector<u32> known(plan.combinations.size(), nothing);
+    const auto combination = [&](u32 number) {
+      if (known[number] == nothing) {
+        known[number] = size(form_.combinations);
+        form_.combinations.push_back(record_of(plan, plan.combinations[number]));
+      }
+      return known[number];
+    };
+    for (const Step& step : plan.steps) {
+      StepRecord out{static_cast<u32>(step.kind), step.target, combination(step.a), nothing, nothing,
+                     coefficient(step.factor)};
+      if (step.kind == StepKind::low_bits) {
+        out.b = size(form_.slots);
+        out.c = step.c;
+        const auto first = plan.words.begin() + step.b;
+        form_.slots.insert(form_.slots.end(), first, first + step.c);
+      } else if (step.kind == StepKind::divide || step.kind == StepKind::solve) {
+        out.b = combination(step.b);
+      }
+      if (step.kind == StepKind::solve && !is_nothing(plan.combinations[step.c])) out.c = combination(step.c);
+      form_.steps.push_back(out);
+    }
+  }
+  static bool is_nothing(const Combination& k) {
+    return k.n_terms + k.n_masked + k.layers == 0 && k.constant == no_coefficient;
   }
 
   // Tiles that take the same combination share what it is made of.

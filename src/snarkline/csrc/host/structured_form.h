@@ -11,7 +11,7 @@ namespace snarkline {
 struct RowRecord {
   u32 header, at;
 };
-inline constexpr u32 is_wide = u32{1} << 31;
+inline constexpr u32 is_wide = u32{1} << 31, is_written = u32{1} << 30;
 
 // A combination: bits with integer coefficients, by ascending exponent; pairs (wide slot, coefficient); pairs (bit
 // slot, coefficient); a constant. Coefficients are indices into SystemForm::coefficients, or stand for themselves.
@@ -26,22 +26,35 @@ struct Term {
   u32 slot, coefficient;
 };
 
+// A step of a program over field elements, as Step has it. a, b, c are numbers among SystemForm::combinations; of
+// low_bits, b is the first of c targets in SystemForm::slots. A solve of which c is nothing has nothing there.
+struct StepRecord {
+  u32 kind, target, a, b, c, factor;
+};
+inline constexpr u32 nothing = ~u32{0};
+
 struct TemplateForm {
   u32 n_rows, n_aux, n_bits, n_wides, n_sums;
   u32 first_row;     // of its records, per tile and side
   u32 first_column;  // of those of its aux columns, per tile
   u32 first_sum;
+  u32 n_ports, first_port;
+  u32 n_steps, first_step;
+  u32 has_bit_code;  // its program has instructions over bits: its steps are left out
 };
 struct RunForm {
   u64 plan, count, first_row, first_wire, words, bits, wides, first_sum;
+  u64 chain;
 };
 
 struct SystemForm {
   std::vector<TemplateForm> templates;
   std::vector<RunForm> runs;
   std::vector<RowRecord> rows, columns;
+  std::vector<RowRecord> ports;  // like columns; those that the program writes have is_written as well
   std::vector<u32> slots;
-  std::vector<SumRecord> sums;
+  std::vector<SumRecord> sums, combinations;  // of rows, and of programs
+  std::vector<StepRecord> steps;
   std::vector<Digit> digits;
   std::vector<Term> terms;
   std::vector<u64> coefficients;  // Montgomery form

@@ -41,13 +41,13 @@ class Done {
   std::atomic<bool> failed_{false};
 };
 
-void run(const SystemPlan& system, const Values& values, const Exec& exec) {
+void run(const SystemPlan& system, const Values& values, usize n_runs, const Exec& exec) {
   SNL_SPAN("witness.program");
   const auto all = combiners(system);
   elements(values.publics)[0] = Fr::one();
   const auto program = [&](const RunPlan& r, const Exec& on) { return ProgramRun(system, values, r, all[r.plan], on); };
-  Done done(system.runs.size());
-  for (usize begin = 0; begin < system.runs.size();) {
+  Done done(n_runs);
+  for (usize begin = 0; begin < n_runs;) {
     if (!system.runs[begin].few()) {  // on all threads
       program(system.runs[begin++], exec).run();
       continue;
@@ -55,7 +55,7 @@ void run(const SystemPlan& system, const Values& values, const Exec& exec) {
     // Runs of few instances up to the next of many, each on one thread. Those that wait for the fewest others come
     // first; whoever takes one waits for runs that were taken before it.
     std::vector<u32> order;
-    for (; begin < system.runs.size() && system.runs[begin].few(); begin++) order.push_back(static_cast<u32>(begin));
+    for (; begin < n_runs && system.runs[begin].few(); begin++) order.push_back(static_cast<u32>(begin));
     std::stable_sort(order.begin(), order.end(),
                      [&](u32 a, u32 b) { return system.runs[a].level < system.runs[b].level; });
     parallel(exec, order.size(), [&](usize i) {
@@ -63,7 +63,7 @@ void run(const SystemPlan& system, const Values& values, const Exec& exec) {
       if (done.wait(r.after)) done.make(order[i], [&] { program(r, Exec{}).run(); });
     });
   }
-  parallel_ranges(exec, system.runs.size(), 4, [&](usize begin, usize end) {
+  parallel_ranges(exec, n_runs, 4, [&](usize begin, usize end) {
     for (usize i = begin; i < end; i++) {
       if (system.runs[i].late()) program(system.runs[i], Exec{}).gather_rest();
     }
