@@ -33,6 +33,10 @@ class Both:
     def size(self):
         return self.emulated.size
 
+    @property
+    def nbytes(self):
+        return self.emulated.nbytes
+
 
 class LockstepDevice:
     """A `Device` that raises AssertionError, with the name of the kernel, at the first launch that differs.
