@@ -6,6 +6,7 @@ from typing import Any
 from figures import load, table
 
 CURVES = {"bls12_381": "BLS12-381", "bn254": "BN254"}
+WITNESSES = {"random": "random", "bits": "nine wires in ten are bits"}
 SHOWN = 100
 """Kernels that take fewer microseconds are left out of the profile."""
 
@@ -152,6 +153,18 @@ def proofs() -> str:
     return text or "Not recorded.\n"
 
 
+def short() -> str:
+    """Whole proofs, for a reader with little time."""
+    text = ""
+    for result in results():
+        rows = [
+            [f"{CURVES[row['curve']]}, 2^{row['log_n']}", WITNESSES[row["witness"]], f"{row['proof_ms']:.0f}"]
+            for row in result["proofs"]
+        ]
+        text += table(["curve, constraints", "witness", "ms a proof, self-check included"], rows) + machine(result)
+    return text or "Not recorded.\n"
+
+
 def profile() -> str:
     """The kernels that take longest, under Nsight Compute."""
     text = ""
@@ -236,6 +249,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "gpu-programs": programs,
     "gpu-sums": sums,
     "gpu-proofs": proofs,
+    "gpu-short": short,
     "gpu-profile": profile,
     "gpu-profile-notes": notes,
 }
