@@ -167,22 +167,28 @@ class Ledger:
                 self._moments.setdefault(s.thread, []).extend(m for m in (s.begin, s.last, s.end) if m is not None)
         for moments in self._moments.values():
             moments.sort()
+        # By thread and in order of time: stretches are thousands, and so are samples.
         self._waits: dict[int, list[WaitSample]] = {}
-        for w in timeline.waits:
+        self._io: dict[int, list[tuple[int, int]]] = {}
+        for w in sorted(timeline.waits, key=_when):
             self._waits.setdefault(w.thread, []).append(w)
+            if w.io_bytes >= 0:
+                self._io.setdefault(w.thread, []).append((w.ns, w.io_bytes))
         self._rss = [(c.ns, c.rss) for c in sorted(timeline.counters) if c.rss is not None]
         self._device = union((s.begin.ns, s.end.ns) for s in timeline.spans if s.kind == "device")
-        self._releases = timeline.releases
+        threads = {r.thread for r in timeline.releases}
+        driver, pages = ([r for r in timeline.releases if (r.kind in DRIVER_KINDS) == of] for of in (True, False))
+        self._driver, self._pages = (
+            {t: union((r.begin_ns, r.end_ns) for r in releases if r.thread == t) for t in threads}
+            for releases in (driver, pages)
+        )
         self._meanings = {n: name for name, ns in _CALLS.get(platform.machine(), {}).items() for n in ns}
 
     def between(self, thread: int, begin_ns: int, end_ns: int) -> Evidence:
         a, b = self._moment(thread, begin_ns), self._moment(thread, end_ns)
         fell, rose = self._rss_moves(begin_ns, end_ns)
         samples = self._waits.get(thread, [])
-        own = [r for r in self._releases if r.thread == thread]
-        driver = [r for r in own if r.kind in DRIVER_KINDS]
-        pages = [r for r in own if r.kind not in DRIVER_KINDS]
-        waits = [w for w in samples if begin_ns <= w.ns <= end_ns and w.call >= 0]
+        inside = samples[bisect_left(samples, begin_ns, key=_when) : bisect_right(samples, end_ns, key=_when)]
         return Evidence(
             wall_ns=end_ns - begin_ns,
             user_ns=b.user_ns - a.user_ns,
@@ -193,12 +199,12 @@ class Ledger:
             blocks=b.blocks - a.blocks,
             rss_fell=fell,
             rss_rose=rose,
-            io_bytes=_growth([(w.ns, w.io_bytes) for w in samples if w.io_bytes >= 0], begin_ns, end_ns),
+            io_bytes=_growth(self._io.get(thread, []), begin_ns, end_ns),
             run_delay_ns=b.run_delay_ns - a.run_delay_ns,
             device_ns=overlap(self._device, begin_ns, end_ns),
-            release_ns=overlap(union((r.begin_ns, r.end_ns) for r in pages), begin_ns, end_ns),
-            driver_ns=overlap(union((r.begin_ns, r.end_ns) for r in driver), begin_ns, end_ns),
-            waits=Counter(self._meanings.get(w.call, LOCK) for w in waits),
+            release_ns=overlap(self._pages.get(thread, []), begin_ns, end_ns),
+            driver_ns=overlap(self._driver.get(thread, []), begin_ns, end_ns),
+            waits=Counter(self._meanings.get(w.call, LOCK) for w in inside if w.call >= 0),
         )
 
     def _moment(self, thread: int, ns: int) -> Moment:
@@ -214,7 +220,8 @@ class Ledger:
 
     def _rss_moves(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
         """Bytes by which resident memory fell and rose, linear between samples."""
-        inside = [rss for ns, rss in self._rss[bisect_right(self._rss, (begin_ns, 1 << 62)) :] if ns < end_ns]
+        first, stop = bisect_right(self._rss, (begin_ns, 1 << 62)), bisect_left(self._rss, (end_ns, 0))
+        inside = [rss for _, rss in self._rss[first:stop]]
         values = [_value(self._rss, begin_ns), *inside, _value(self._rss, end_ns)]
         steps = [b - a for a, b in pairwise(values)]
         return sum(-d for d in steps if d < 0), sum(d for d in steps if d > 0)
@@ -272,7 +279,12 @@ def without(owned: list[tuple[int, int]], begin: int, end: int) -> list[tuple[in
 
 def overlap(owned: list[tuple[int, int]], begin: int, end: int) -> int:
     """How much of [begin, end] lies in `owned`, a union."""
-    return sum(max(0, min(b, end) - max(a, begin)) for a, b in owned)
+    first = max(0, bisect_right(owned, (begin, 1 << 62)) - 1)
+    return sum(max(0, min(b, end) - max(a, begin)) for a, b in owned[first : bisect_left(owned, (end, 0))])
+
+
+def _when(sample: WaitSample) -> int:
+    return sample.ns
 
 
 def _growth(points: list[tuple[int, int]], begin: int, end: int) -> int:
