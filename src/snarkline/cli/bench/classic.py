@@ -10,8 +10,8 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from snarkline import Proof, Prover, ProvingKey, Timeline, Witness, load_proving_key, load_witness, verify
@@ -125,11 +125,14 @@ def _measure_classic(run: ClassicRun, case: Case) -> Row:
     statements = [prover.state(case.synthesise()) for _ in range(run.circuits)]
     box = [[prover.evaluate(statement) for statement in statements]]
     n_bytes = sum(v.limbs.nbytes for circuit in box[0] for v in circuit)
-    with _recorded(run):
+    timeline = _timeline(run)
+    with timeline or nullcontext():
         moments.begun = time.monotonic_ns()
         proofs = prover.call(box, statements, lambda: BLINDING, moments)
         moments.back = time.monotonic_ns()
-    return _row(run, 2 * n_bytes, arena, moments, probes, case.key, proofs, started)
+    row = _row(run, 2 * n_bytes, arena, moments, probes, case.key, proofs, started)
+    _save(run, timeline)
+    return row
 
 
 def _measure_product(run: ClassicRun, case: Case) -> Row:
@@ -149,25 +152,27 @@ def _measure_product(run: ClassicRun, case: Case) -> Row:
     with Prover(case.key, r1cs=case.r1cs, backend=run.backend, threads=run.threads, release=run.release) as prover:
         prover.prove(case.synthesise())
         probes = Probes()
-        with _recorded(run):
+        timeline = _timeline(run)
+        with timeline or nullcontext():
             moments.begun = time.monotonic_ns()
             proofs = call()
             moments.back = time.monotonic_ns()
         n_bytes = 3 * 32 * case.key.domain.size
-        return _row(run, n_bytes, prover.arena, moments, probes, case.key, proofs, moments.begun)
+        row = _row(run, n_bytes, prover.arena, moments, probes, case.key, proofs, moments.begun)
+    _save(run, timeline)
+    return row
 
 
-@contextmanager
-def _recorded(run: ClassicRun) -> Iterator[None]:
-    """Around the call: its timeline, if the run asks for it, as data and as a page."""
-    if not run.timeline:
-        yield
-        return
-    timeline = Timeline(f"{run.layout}, {run.policy}")
-    with timeline:
-        yield
-    for suffix in (".json", ".html"):
-        timeline.save(run.timeline + suffix)
+def _timeline(run: ClassicRun) -> Timeline | None:
+    """For the call, if the run asks for one."""
+    return Timeline(f"{run.layout}, {run.policy}") if run.timeline else None
+
+
+def _save(run: ClassicRun, timeline: Timeline | None) -> None:
+    """As data and as a page, once all is measured: it takes a while."""
+    if timeline is not None:
+        for suffix in (".json", ".html"):
+            timeline.save(run.timeline + suffix)
 
 
 def _row(

@@ -69,7 +69,7 @@ StandinTimes standin_call(const StandinCall& call) {
 }
 
 MapProbe::MapProbe(std::int64_t interval_ns) {
-  rounds_.reserve(std::size_t{1} << 18);  // no page fault of its own while it measures
+  rounds_.reserve(max_rounds);  // no page fault of its own while it measures
   thread_ = std::thread([this, interval_ns] { run(interval_ns); });
 }
 
@@ -78,17 +78,25 @@ MapProbe::~MapProbe() { stop(); }
 std::vector<std::pair<std::int64_t, std::int64_t>> MapProbe::stop() {
   stop_ = true;
   if (thread_.joinable()) thread_.join();
+  std::rotate(rounds_.begin(), rounds_.begin() + static_cast<std::ptrdiff_t>(oldest_), rounds_.end());
+  oldest_ = 0;
   return std::move(rounds_);
 }
 
 void MapProbe::run(std::int64_t interval_ns) {
-  while (!stop_ && rounds_.size() < rounds_.capacity()) {
+  while (!stop_) {
     const std::int64_t begin = now_ns();
     void* data = mmap(nullptr, kProbeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) return;
     for (std::size_t i = 0; i < kProbeBytes; i += kSmallPage) static_cast<volatile char*>(data)[i] = 1;
     munmap(data, kProbeBytes);
-    rounds_.emplace_back(begin, now_ns() - begin);
+    const std::pair round(begin, now_ns() - begin);
+    if (rounds_.size() < max_rounds) {
+      rounds_.push_back(round);
+    } else {
+      rounds_[oldest_] = round;
+      oldest_ = (oldest_ + 1) % max_rounds;
+    }
     std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
   }
 }

@@ -79,14 +79,17 @@ class MapProbe {
  public:
   explicit MapProbe(std::int64_t interval_ns);
   ~MapProbe();
-  // (begin, duration) of every round, nanoseconds of CLOCK_MONOTONIC.
+  // (begin, duration) of the last rounds, nanoseconds of CLOCK_MONOTONIC.
   std::vector<std::pair<std::int64_t, std::int64_t>> stop();
 
  private:
+  static constexpr std::size_t max_rounds = std::size_t{1} << 18;
+
   void run(std::int64_t interval_ns);
 
   std::atomic<bool> stop_{false};
-  std::vector<std::pair<std::int64_t, std::int64_t>> rounds_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> rounds_;  // a ring once there are as many as it holds
+  std::size_t oldest_ = 0;
   std::thread thread_;
 };
 
