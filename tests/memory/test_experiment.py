@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from snarkline.cli.bench.release import of_runs, policy_table
 from snarkline.errors import InputError
 from snarkline.memory import Release
 from snarkline.memory import experiment as e
+from snarkline.native import core
 
 KEYS = {
     *("policy", "side", "pages", "bytes", "inner_s", "wrapper_s", "teardown_s", "reclaimed_s"),
@@ -162,3 +164,14 @@ def test_the_command_refuses(options: list[str], message: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.slow
+def test_the_map_probe_keeps_its_last_rounds() -> None:
+    """It holds 2^18 of them, some 52 s at the interval of an experiment; here it makes more in some seconds."""
+    probe, begun = core.MapProbe(0), time.monotonic_ns()
+    time.sleep(15)
+    rounds = probe.stop()
+    starts = [start for start, _ in rounds]
+    assert starts == sorted(starts) and time.monotonic_ns() - starts[-1] < 5e9
+    assert 0 < len(rounds) <= 1 << 18 and starts[0] >= begun
