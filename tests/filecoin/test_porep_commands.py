@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import lzma
 import re
@@ -14,6 +15,8 @@ import pytest
 from reference import VECTORS
 
 from snarkline.filecoin.registry import sector_size
+
+porep_bench = importlib.import_module("snarkline.cli.bench.porep")  # the package has its command of that name
 
 SECTOR = VECTORS / "seal_2KiB"
 STEM = sector_size("2KiB").parameter_stem()
@@ -65,6 +68,17 @@ def test_bench_refuses(c1: Path) -> None:
     assert process.returncode == 2 and "none.json: no such file" in process.stderr
     process = snarkline("bench", "porep", c1, "--params", c1.parent, "--release", "later")
     assert process.returncode == 2 and "--release: expected all or sync" in process.stderr
+
+
+def test_a_row_of_the_report_has_a_cell_for_each_heading() -> None:
+    row = {"layout": "classic", "policy": "sync", "kernels_s": 1.0, "inner_s": 2.0, "wrapper_s": 2.5}
+    table = porep_bench._table([row | {"teardown_s": 0.5, "whole_s": 3.0}], "title")
+    headings = [str(column.header).replace("\n", " ") for column in table.columns]
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert dict(zip(headings, cells, strict=True)) == {
+        "layout": "classic", "policy": "sync", "kernels s": "1.00", "inner s": "2.00", "wrapper s": "2.50",
+        "teardown ms": "500.0", "beyond inner %": "25.00%", "whole s": "3.00",
+    }  # fmt: skip
 
 
 def test_verify_tells_a_proof_from_a_false_one(c1: Path) -> None:

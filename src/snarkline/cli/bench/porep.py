@@ -25,13 +25,8 @@ GHOST_SHARE = 0.002
 """Of a call: what takes less is left out of the timelines that are printed."""
 
 _HEADINGS = (
-    "layout",
-    "policy",
-    "kernels\ninside s",
-    "wrapper\noutside s",
-    "teardown\nms",
-    "beyond\ninner %",
-    "whole\ns",
+    *("layout", "policy", "kernels\ns", "inner\ns", "wrapper\ns"),
+    *("teardown\nms", "beyond\ninner %", "whole\ns"),
 )
 _COLUMNS = """kernels: transforms and sums. inner: from the entry of the inner function
 to its last statement. wrapper: the caller's call. teardown: what passes
