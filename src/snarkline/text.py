@@ -38,6 +38,8 @@ def json_fault(error: Exception) -> str:
         return f"other text at line {error.lineno}, column {error.colno} ({error.msg.lower()})"
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start}, which is not UTF-8 text"
+    if str(error).startswith("Exceeds the limit"):
+        return "a number of thousands of digits"  # Python's own words are advice to programmers
     return str(error) or type(error).__name__
 
 

@@ -136,6 +136,20 @@ def test_memory_is_wiped_when_a_session_fails() -> None:
     assert not allocation.any() and caught.value.asked_bytes == 1
 
 
+@pytest.mark.parametrize("call", ["zero", "use"])
+def test_a_wiping_that_fails_for_want_of_memory_is_made_again(call: str) -> None:
+    device = EmulatedDevice()
+    with device.session():
+        secret = device.upload(np.full(3 * MIB, 7, np.uint8))
+        allocation = device.driver.allocations[secret.ctypes.data].data
+        device.driver.faults.append(Fault(call, OUT_OF_MEMORY))
+        del secret
+    with pytest.raises(BudgetError):
+        device.await_wiping()
+    device.await_wiping()
+    assert not allocation.any()
+
+
 def test_an_error_that_somebody_keeps_holds_no_memory() -> None:
     device = EmulatedDevice()
 

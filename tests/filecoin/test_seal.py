@@ -239,3 +239,8 @@ def test_wrapped_documents(c1: bytes, phase1: Phase1Output) -> None:
     wrapper["SectorSize"] = 34359738368
     with pytest.raises(FormatError, match="2048"):
         parse_phase1(json.dumps(wrapper).encode(), SIZE)
+
+
+def test_a_number_of_thousands_of_digits() -> None:
+    with pytest.raises(FormatError, match="found a number of thousands of digits"):
+        parse_phase1(b'{"vanilla_proofs": 1' + b"0" * 10_000 + b"}", sector_size("2KiB"))

@@ -9,6 +9,7 @@ import pytest
 from raw_files import MULTIPLIERS, Raw, vector
 
 from snarkline.errors import FormatError, SecurityWarning
+from snarkline.formats.binary import read_at_most
 from snarkline.formats.circom import load_proving_key, load_symbols, load_verifying_key, read_info
 
 
@@ -75,3 +76,10 @@ def test_warnings_point_to_the_caller(tmp_path: Path) -> None:
             warnings.simplefilter("always")
             load(path)
         assert [(w.category, w.filename) for w in caught] == [(SecurityWarning, __file__)]
+
+
+def test_a_small_file_takes_no_memory_for_what_it_might_have_been(tmp_path: Path) -> None:
+    path = write(tmp_path, "small", b"few")
+    assert read_at_most(path, 1 << 60) == b"few"
+    with pytest.raises(FormatError, match="at most 2 bytes"):
+        read_at_most(path, 2)

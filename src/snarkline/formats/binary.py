@@ -209,7 +209,7 @@ def read_at_most(path: str | os.PathLike[str], n: int) -> bytes:
         size = os.fstat(stream.fileno()).st_size
         if size > n:
             raise FormatError(path, "size", f"at most {n} bytes", size)
-        return stream.read(n)
+        return stream.read(size)  # a request for more would be memory for more
 
 
 def open_regular(path: str | os.PathLike[str]) -> int:

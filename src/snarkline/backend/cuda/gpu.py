@@ -107,10 +107,15 @@ class Gpu:
             self.driver.leave(previous)
 
     def await_wiping(self) -> None:
-        """Waits until the zeroing of what the last session left is queued. Raises its DeviceError."""
+        """Waits until the zeroing of what the last session left is queued. Raises its DeviceError, or its BudgetError:
+        then it is begun again."""
         sweep, self._sweep = self._sweep, None
         if sweep is not None:
-            sweep.result()
+            try:
+                sweep.result()
+            except BudgetError:
+                self._sweep = self._sweeper.submit(self._wipe)
+                raise
 
     def _wipe(self) -> None:
         with self.current():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from snarkline.backend.cuda.driver import Array, Event, Queue
+from snarkline.errors import BudgetError, DeviceError
 
 if TYPE_CHECKING:
     from snarkline.backend.cuda.gpu import Gpu
@@ -33,12 +35,18 @@ def stream_slices(gpu: Gpu, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[
                 gpu.staging.send(target, host[part], Queue.COPY)
             return slices, gpu.record(Queue.COPY)
 
-    with ThreadPoolExecutor(1, "snarkline-upload") as uploader:
-        coming: Future[tuple[list[Array], Event]] | None = uploader.submit(copy, 0)
-        for number in range(len(ranges)):
-            assert coming is not None
-            slices, ready = coming.result()
-            coming = uploader.submit(copy, number + 1) if number + 1 < len(ranges) else None
-            gpu.wait_for(Queue.COMPUTE, ready)
-            yield slices
+    try:
+        with ThreadPoolExecutor(1, "snarkline-upload") as uploader:
+            coming: Future[tuple[list[Array], Event]] | None = uploader.submit(copy, 0)
+            for number in range(len(ranges)):
+                assert coming is not None
+                slices, ready = coming.result()
+                coming = uploader.submit(copy, number + 1) if number + 1 < len(ranges) else None
+                gpu.wait_for(Queue.COMPUTE, ready)
+                yield slices
+    except BaseException:
+        # Nobody waits any more for copies that are under way: kernels to which the pool lends the buffers do.
+        with suppress(DeviceError, BudgetError), gpu.current():
+            gpu.wait_for(Queue.COMPUTE, gpu.record(Queue.COPY))
+        raise
     # The last copies have been waited for: the pool may lend the buffers to kernels again.
