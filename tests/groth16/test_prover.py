@@ -232,3 +232,9 @@ def test_key_matrices_with_c_are_used() -> None:
 
 def test_internal_error_is_not_an_input_error() -> None:
     assert not issubclass(InternalError, InputError)
+
+
+@pytest.mark.parametrize("other", [None, "circuit.wtns", {"a": 3}, [1, 2, 3], MULTIPLIER.witness(BN254).values])
+def test_what_is_no_witness(other: object) -> None:
+    with multiplier_prover() as prover, pytest.raises(InputError, match="expected a witness, found "):
+        prover.prove(other)  # type: ignore[arg-type]

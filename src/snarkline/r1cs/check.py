@@ -10,7 +10,7 @@ import numpy as np
 
 from snarkline.curves.curve import Curve
 from snarkline.curves.vector import Form, FrVector, Limbs, limbs_to_ints
-from snarkline.errors import FormatError, MismatchError, UnsatisfiedError, printable
+from snarkline.errors import FormatError, InputError, MismatchError, UnsatisfiedError, printable
 from snarkline.memory import Arena
 from snarkline.native import core
 from snarkline.r1cs.matrices import R1CS, SparseMatrix
@@ -54,8 +54,10 @@ def check_witness(
     """Check the shape and the values of a witness against a circuit of `n_wires` wires.
 
     Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
-    a wire 0 that is not 1. Values are secret and not shown.
+    a wire 0 that is not 1, InputError for what is no witness. Values are secret and not shown.
     """
+    if not isinstance(witness, (Witness, StructuredWitness)):
+        raise InputError(f"expected a witness, found {type(witness).__name__}")
     source = None if isinstance(witness, StructuredWitness) else witness.source
     name = "the witness" if source is None else printable(f"{source}: the witness")
     if witness.curve is not curve:
