@@ -34,6 +34,31 @@ def test_auto_says_nothing_of_a_gpu_for_a_small_circuit(tmp_path: Path) -> None:
     assert done.returncode == 0 and not done.stderr and "CPU" not in done.stdout
 
 
+@pytest.mark.parametrize("options", [("--devices", "0,1"), ("--gpu-memory", "2GiB")])
+def test_auto_says_why_a_small_circuit_has_no_gpu_although_options_name_one(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    done = run(tmp_path, *options)
+    assert done.returncode == 0 and "on the CPU: `auto` takes a GPU from a domain of 131072 on" in done.stdout
+
+
+def test_a_bench_in_processes_of_its_own_tells_what_is_missing_in_a_line() -> None:
+    command = ["bench", "prove", VECTOR / "circuit.zkey", VECTOR / "circuit.wtns", "--release", "sync"]
+    done = subprocess.run(
+        [sys.executable, "-m", "snarkline", *command, "--backend", "cuda", "--circuits", "1", "--runs", "1"],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )  # fmt: skip
+    assert done.returncode == 2 and "error: " in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("architecture", ["9x", "20", "-1", ""])
+def test_an_architecture_that_there_is_not(architecture: str) -> None:
+    command = [sys.executable, "-m", "snarkline", "kernels", "build", f"--arch={architecture}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"error: --arch: expected a compute capability from 75 on, found {architecture!r}\n"
+
+
 @pytest.mark.parametrize(
     "options",
     [

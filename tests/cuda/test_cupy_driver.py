@@ -94,7 +94,7 @@ def test_a_gpu_that_can_be_used(runtime: Runtime) -> None:
 @pytest.mark.parametrize(
     ("facts", "ordinal", "kind", "text"),
     [
-        ({"driver": 0}, 0, NoDriverError, "no NVIDIA driver is loaded"),
+        ({"driver": 0}, 0, NoDriverError, "no NVIDIA driver is installed"),
         ({"driver": 12080}, 0, NoDeviceError, r"driver is for CUDA 12\.8, the installed CuPy needs 13: pip install"),
         ({"count": 0}, 0, NoDeviceError, r"shows no GPU \(see CUDA_VISIBLE_DEVICES\)"),
         ({"count": 1}, 1, NoDeviceError, "GPU 1: the NVIDIA driver shows 1, numbered from 0"),

@@ -194,7 +194,7 @@ def refusing(error: Exception) -> Callable[..., EmulatedDevice]:
 
 
 @pytest.mark.parametrize(
-    ("error", "warned"), [(NoDriverError("no NVIDIA driver is loaded"), 0), (NoDeviceError("the driver is old"), 1)]
+    ("error", "warned"), [(NoDriverError("no NVIDIA driver is installed"), 0), (NoDeviceError("the driver is old"), 1)]
 )
 def test_no_gpu(
     multiplier: tuple[ProvingKey, Witness],

@@ -50,7 +50,11 @@ def open_backend(
     from snarkline.backend.cpu import CpuBackend
 
     host = CpuBackend(threads, arena)
-    if name == "cpu" or (name == "auto" and (work is None or work.domain_size < GPU_LEAST_DOMAIN)):
+    if name == "cpu":
+        return host
+    if name == "auto" and (work is None or work.domain_size < GPU_LEAST_DOMAIN):
+        if devices is not None or gpu_memory is not None:
+            host.note = f"on the CPU: `auto` takes a GPU from a domain of {GPU_LEAST_DOMAIN} on"
         return host
     try:
         return _open_gpus(host, work, tuple(devices or (0,)), gpu_memory, fall_back=name == "auto")
@@ -80,8 +84,7 @@ def _open_gpus(
     from snarkline.backend.cuda import CudaBackend, open_device, require_driver
     from snarkline.backend.runner import DeviceRunner
 
-    if fall_back:
-        require_driver()
+    require_driver()
     opened: list[CudaBackend] = []
     try:
         for ordinal in devices:

@@ -24,9 +24,13 @@ def build(
     import time
 
     from snarkline.backend.cuda import KernelCache, default_cache_folder, modules_of, open_device
+    from snarkline.backend.cuda.cupy_driver import MIN_CAPABILITY
     from snarkline.curves.curve import CURVES
+    from snarkline.errors import InputError
 
     report = Report(as_json=as_json, quiet=quiet)
+    if architecture is not None and not (architecture.isdecimal() and int(architecture) >= MIN_CAPABILITY):
+        raise InputError(f"--arch: expected a compute capability from {MIN_CAPABILITY} on, found {architecture!r}")
     target = architecture if architecture is not None else open_device().architecture
     modules = [module for curve in CURVES.values() for module in modules_of(curve)]
     begin = time.perf_counter()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from snarkline import errors
 from snarkline.errors import InputError, InternalError
 from snarkline.memory.arena import Arena
 from snarkline.memory.lease import Lease
@@ -46,6 +48,9 @@ PROCESS_S, GIB_S = 0.6, 0.6
 """About what a run costs beside its work and its window: a process, and a GiB that is filled and given back."""
 
 Row = dict[str, Any]
+
+RAISED = re.compile(r"^snarkline\.errors\.(\w+): (.+)\Z", re.MULTILINE)
+"""The end of a traceback of one of the package's errors: its type and its text."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,9 @@ def run_fresh(module: str, run: Any, pages: str, *words: str) -> str:
     environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if pages == "4k" else "1"}
     done = subprocess.run(command, input=json.dumps(asdict(run)), capture_output=True, text=True, env=environment)
     if done.returncode:
+        raised = RAISED.search(done.stderr.rstrip())
+        if raised and issubclass(getattr(errors, raised[1]), InputError):
+            raise InputError(raised[2])
         raise InternalError(f"a run of {run} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
 

@@ -74,7 +74,7 @@ class CupyDriver:
     def _require(self, ordinal: int) -> None:
         has, needs = self._runtime.driverGetVersion(), self._runtime.runtimeGetVersion()
         if has == 0:
-            raise NoDriverError("no NVIDIA driver is loaded")
+            raise NoDriverError("no NVIDIA driver is installed")
         if has // 1000 < needs // 1000:
             raise NoDeviceError(
                 f"the NVIDIA driver is for CUDA {_version(has)}, the installed CuPy needs {needs // 1000}: {INSTALL}"

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from snarkline.errors import DeviceError
+from snarkline.errors import DeviceError, MissingLibraryError
 
 # Folders of NVIDIA's wheels below the namespace package `nvidia`, and names for the system's loader.
 TOOLKIT = Path("/usr/local/cuda/lib64")
@@ -23,7 +23,7 @@ class CompileError(DeviceError):
     """A program that does not compile; the text is the compiler's log."""
 
 
-class CompilerMissingError(DeviceError):
+class CompilerMissingError(MissingLibraryError):
     """No NVRTC, or one that cannot be loaded."""
 
 
@@ -41,7 +41,7 @@ def compile_cubin(source: str, name: str, options: Sequence[str]) -> bytes:
     try:
         words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         if library.nvrtcCompileProgram(program, len(options), words) != 0:
-            raise CompileError(_read("nvrtcGetProgramLog", program).decode(errors="replace"))
+            raise CompileError(_read("nvrtcGetProgramLog", program).decode(errors="replace").rstrip("\0\n"))
         return _read("nvrtcGetCUBIN", program)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
