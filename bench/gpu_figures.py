@@ -40,23 +40,22 @@ def ceilings() -> str:
 
 
 def modules() -> str:
-    """How long the kernels take to compile."""
+    """How long the kernels take to compile and to load."""
     lines = []
-    for result in results():
-        seconds = result["compile_seconds"]
+    for result in load("kernels"):
+        seconds = result["core_seconds"]
         slowest = max(seconds, key=seconds.__getitem__)
         lines.append(
-            f"{len(seconds)} modules, {sum(seconds.values()):.0f} core-seconds together, {slowest} the longest with "
-            f"{seconds[slowest]:.0f}.{_loading(result)}\n"
-            + machine(result | {"commit": result.get("build_commit", result["commit"])})
+            f"For sm_{result['architecture']} {len(seconds)} modules, {sum(seconds.values()):.0f} core-seconds "
+            f"together, {slowest} the longest with {seconds[slowest]:.0f} (NVRTC {result['nvrtc']}, {result['cpu']}; "
+            f"commit {result['commit']}, {result['date']}).\n"
         )
+    lines += [
+        f"Loading those of a curve takes {max(result['load_seconds'].values()):.2f} s ({result['device']}).\n"
+        for result in results()
+        if "load_seconds" in result
+    ]
     return "".join(lines) or "Not recorded.\n"
-
-
-def _loading(result: dict[str, Any]) -> str:
-    if "load_seconds" not in result:
-        return ""
-    return f" Loading those of a curve takes {max(result['load_seconds'].values()):.2f} s."
 
 
 def transforms() -> str:

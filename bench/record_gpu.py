@@ -110,8 +110,7 @@ def write(folder: Path, name: str, commit: str | None) -> None:
     if figures := _read(folder / "figures.json"):
         result |= source | figures
     if build := _read(folder / "build.json"):
-        seconds = {name: build[name] for name in ("compile_seconds", "load_seconds")}
-        result |= seconds | {"build_commit": there["commit"]}
+        result["load_seconds"] = build["load_seconds"]
     launches = _read(folder / "check.json").get("launches")
     if launches and (found := profile(folder / "profile.csv", launches)):
         result |= {"profile": found, "profile_commit": there["commit"]}
