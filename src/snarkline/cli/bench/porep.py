@@ -59,7 +59,7 @@ def porep(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """The seed's report on a real sector: kernels inside, wrapper outside, and what goes by after the last statement.
+    """Time after return on a real sector: kernels inside, wrapper outside, and what goes by after the last statement.
 
     Under each release policy first the path of `porep prove`, which holds no vectors of a circuit beyond the stage that
     needs them; with --classic-host then calls whose caller holds a, b, c of all circuits in host memory and drops them
