@@ -58,6 +58,16 @@ def test_prove_refuses(c1: Path, options: list[str], message: str) -> None:
     assert re.search(message, process.stderr), process.stderr
 
 
+def test_tampered_openings_are_refused_before_parameters_are_read(c1: Path) -> None:
+    document = json.loads(c1.read_text())
+    openings = document["vanilla_proofs"][0]
+    openings[0], openings[1] = openings[1], openings[0]
+    c1.write_text(json.dumps(document))
+    (c1.parent / "k.params").touch()
+    process = snarkline("porep", "prove", c1, "--params", c1.parent / "k.params")
+    assert process.returncode == 2 and "partition 0, challenge 0" in process.stderr, process.stderr
+
+
 def test_bench_refuses(c1: Path) -> None:
     process = snarkline("bench", "porep", c1, "--params", c1.parent)
     assert process.returncode == 2 and f"no {STEM}.params" in process.stderr

@@ -18,7 +18,7 @@ from snarkline.curves.point import Point
 from snarkline.errors import FormatError, InputError, MismatchError
 from snarkline.groth16.keys import Proof, VerifyingKey
 from snarkline.groth16.prover import Prover
-from snarkline.groth16.verify import verify, verify_many
+from snarkline.groth16.verify import self_check, verify, verify_many
 
 NAMES = ("multiplier", "no public signal", "20 public signals")
 
@@ -149,9 +149,11 @@ def test_coordinate_not_below_the_modulus(curve: Curve, element: str) -> None:
 def test_point_outside_the_subgroup(curve: Curve, element: str) -> None:
     """In G1 of BN254 there is none: the curve has r points."""
     vk, proof = proof_of("multiplier", curve)
-    group = getattr(proof, element).group
+    outside = curve_point_outside_subgroup(curve, getattr(proof, element).group)
+    stranger = replace(proof, **{element: outside})
     with pytest.raises(FormatError, match=f"proof point {element.upper()}"):
-        verify(vk, replace(proof, **{element: curve_point_outside_subgroup(curve, group)}))
+        verify(vk, stranger)
+    assert self_check(vk, proof) and not self_check(vk, stranger)
 
 
 def test_point_of_the_other_group_or_curve(curve: Curve) -> None:

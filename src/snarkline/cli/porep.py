@@ -164,11 +164,12 @@ def prove(
     from snarkline import Timeline, load_proving_key, span
     from snarkline.cli.output import stage_text
     from snarkline.filecoin.porep.c1 import load_phase1
-    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters
+    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters, graph_of
+    from snarkline.filecoin.porep.vanilla import check_phase1
     from snarkline.filecoin.registry import PorepVersion
 
     report = Report(as_json=as_json, quiet=quiet, outputs=(output, trace))
-    sector_size = _size(size)
+    sector_size, porep_version = _size(size), PorepVersion(version.value)
     path = find_parameters(sector_size, parameters or PARAMETER_FOLDER)
     require_writable(output, trace, inputs=(c1, path))
     timeline = Timeline() if trace is not None else None
@@ -176,12 +177,14 @@ def prove(
     with ExitStack() as outputs:
         with timeline or nullcontext(), report.working("proving"), span("snarkline porep prove"):
             with span("load"):
-                phase1, key = load_phase1(c1, sector_size), load_proving_key(path)
+                phase1 = load_phase1(c1, sector_size)
+                check_phase1(phase1, graph_of(sector_size, porep_version))  # before parameters, which take seconds
+                key = load_proving_key(path)
             with PorepProver(
                 sector_size, key, backend=backend, threads=threads, release=release, classic_host=classic_host
             ) as prover:
                 loaded = time.perf_counter()
-                proofs = prover.prove(phase1, PorepVersion(version.value))
+                proofs = prover.prove(phase1, porep_version)
                 proved = time.perf_counter()
         outputs.enter_context(output_stream(output)).write(proofs)
         if timeline is not None and trace is not None:

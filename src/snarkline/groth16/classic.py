@@ -24,7 +24,7 @@ from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.products import Products, Three, assign, written_out
-from snarkline.groth16.verify import verify
+from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.memory.moments import Moments
 from snarkline.r1cs.check import check_witness, first_violation
@@ -102,7 +102,7 @@ class ClassicProver:
         fixed = blinding_for_tests
         proofs = self.call(box, statements, (lambda: fixed) if fixed else lambda: prove.draw_blinding(self.key.curve))
         with span("self-check"):
-            if not all(verify(self.key.verifying_key, proof) for proof in proofs):
+            if not all(self_check(self.key.verifying_key, proof) for proof in proofs):
                 raise InternalError("a proof does not verify; nothing was handed out")
         return proofs
 

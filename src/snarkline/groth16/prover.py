@@ -14,7 +14,7 @@ import numpy as np
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend
 from snarkline.curves.vector import Form, FrVector
-from snarkline.errors import InputError, InternalError, MismatchError, SnarklineError, UnsatisfiedError
+from snarkline.errors import InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
@@ -29,7 +29,7 @@ from snarkline.groth16.products import (
     written_out,
 )
 from snarkline.groth16.prove import Sums
-from snarkline.groth16.verify import verify
+from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS
@@ -279,10 +279,7 @@ class Pending:
         blinding = self._blinding or prove.draw_blinding(prover.key.curve)
         proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *blinding)
         with span("self-check"):
-            try:
-                return proof if verify(prover.key.verifying_key, proof) else None
-            except InputError:  # a point that is not in its group
-                return None
+            return proof if self_check(prover.key.verifying_key, proof) else None
 
     @span("prove again")
     def _again(self) -> Proof:

@@ -12,7 +12,7 @@ from random import SystemRandom
 from snarkline.curves.curve import Group
 from snarkline.curves.pairing import combine, is_member, negate, pairing_product_is_one
 from snarkline.curves.point import Point
-from snarkline.errors import FormatError, MismatchError
+from snarkline.errors import FormatError, InputError, MismatchError
 from snarkline.groth16.keys import Proof, VerifyingKey
 
 COEFFICIENT_BITS = 128
@@ -30,6 +30,14 @@ def verify(vk: VerifyingKey, proof: Proof, public: Sequence[int] | None = None) 
     return pairing_product_is_one(
         [(negate(proof.a), proof.b), (vk.alpha1, vk.beta2), (x, vk.gamma2), (proof.c, vk.delta2)]
     )
+
+
+def self_check(vk: VerifyingKey, proof: Proof) -> bool:
+    """`verify` for a proof made here: what would be malformed input from a stranger is a false proof."""
+    try:
+        return verify(vk, proof)
+    except InputError:  # a point that is not in its group
+        return False
 
 
 def verify_many(vk: VerifyingKey, proofs: Iterable[tuple[Proof, Sequence[int] | None]]) -> bool:
