@@ -1,6 +1,7 @@
 // Witness programs of structured systems (host/structured.h, structured_form.h): runs of independent instances whose
 // steps are over field elements. `lanes` threads of a warp, a power of two, share an instance: each adds up a part of a
 // long combination, and all of them have its value.
+#include "../common/records.h"
 #include "access.h"
 #include "division_steps.h"
 
@@ -11,8 +12,6 @@ namespace {
 using Fr = SNL_CURVE::Fr;
 
 constexpr u32 warp_size = 32, all_lanes = ~0u;
-constexpr u32 is_wide = 1u << 31, is_written = 1u << 30, nothing = ~0u;
-constexpr u32 no_coefficient = ~0u, coefficient_one = ~1u, coefficient_minus_one = ~2u;
 constexpr u32 alone = 2;  // of combinations with fewer parts than these each thread adds up all
 constexpr u32 kept_terms = 3;
 
@@ -30,15 +29,6 @@ struct Place {
 };
 struct Wiring {
   u64 base, stride;
-};
-struct SumRecord {
-  u32 digits, n_digits, terms, n_terms, masked, n_masked, constant, unused;
-};
-struct Digit {
-  u32 slot, exponent;
-};
-struct Term {
-  u32 slot, coefficient;
 };
 struct Step {
   u32 kind, target, a, b, c, factor;

@@ -3,6 +3,7 @@
 // A warp has 32 instances, whose values of a bit are one half of a word. For rows of bits it gives each thread a row:
 // the sums of its bits stay sliced, a word for each of their binary digits, until the elements are written, instance
 // after instance, 32 rows side by side. Rows that take field elements are summed before, a thread an instance.
+#include "../common/records.h"
 #include "access.h"
 
 namespace snarkline {
@@ -15,8 +16,6 @@ constexpr u32 warp_size = 32, all_lanes = ~0u;
 constexpr u32 tile_rows = 32, block_warps = 4;
 constexpr u32 max_planes = 7;  // a row has at most 120 bits
 constexpr u32 n_small = 256;   // elements of the integers from -128 on
-constexpr u32 is_wide = 1u << 31;
-constexpr u32 no_coefficient = ~0u, coefficient_one = ~1u, coefficient_minus_one = ~2u;
 
 // Instances of a template, as one kernel takes them: `n_items` rows, columns or sums each,
 // of which a block takes `chunk`.
@@ -26,15 +25,6 @@ struct Run {
 };
 struct RowRecord {
   u32 header, at;
-};
-struct SumRecord {
-  u32 digits, n_digits, terms, n_terms, masked, n_masked, constant, unused;
-};
-struct Digit {
-  u32 slot, exponent;
-};
-struct Term {
-  u32 slot, coefficient;
 };
 
 // What a block works on: up to 32 instances of a run, and a chunk of their items.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../common/int.h"
+#include "../common/records.h"
 #include "exec.h"
 
 namespace snarkline {
@@ -18,9 +19,6 @@ inline constexpr u32 lanes_per_word = 64;
 inline constexpr u32 tile_rows = 32;
 inline constexpr u32 max_words = 8;
 inline constexpr i8 wide_code = -128;  // in place of a value that does not fit into a code
-
-// Numbers of coefficients that stand for themselves.
-inline constexpr u32 no_coefficient = ~u32{0}, coefficient_one = ~u32{1}, coefficient_minus_one = ~u32{2};
 
 // A linear combination over slots: bits with integer coefficients as sums of binary digits, field elements and bits
 // with other coefficients as terms, and a constant. Offsets are into TemplatePlan::words.

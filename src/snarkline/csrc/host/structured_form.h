@@ -1,6 +1,7 @@
 // Templates as arrays of records of one size each, for devices whose threads take a row or a combination each.
 #pragma once
 
+#include "../common/records.h"
 #include "structured.h"
 
 namespace snarkline {
@@ -11,27 +12,12 @@ namespace snarkline {
 struct RowRecord {
   u32 header, at;
 };
-inline constexpr u32 is_wide = u32{1} << 31, is_written = u32{1} << 30;
-
-// A combination: bits with integer coefficients, by ascending exponent; pairs (wide slot, coefficient); pairs (bit
-// slot, coefficient); a constant. Coefficients are indices into SystemForm::coefficients, or stand for themselves.
-struct SumRecord {
-  u32 digits, n_digits, terms, n_terms, masked, n_masked, constant, unused;
-};
-// 2^(exponent % 256) times a bit, negative from 256 on.
-struct Digit {
-  u32 slot, exponent;
-};
-struct Term {
-  u32 slot, coefficient;
-};
 
 // A step of a program over field elements, as Step has it. a, b, c are numbers among SystemForm::combinations; of
 // low_bits, b is the first of c targets in SystemForm::slots. A solve of which c is nothing has nothing there.
 struct StepRecord {
   u32 kind, target, a, b, c, factor;
 };
-inline constexpr u32 nothing = ~u32{0};
 
 struct TemplateForm {
   u32 n_rows, n_aux, n_bits, n_wides, n_sums;
@@ -53,7 +39,7 @@ struct SystemForm {
   std::vector<RowRecord> rows, columns;
   std::vector<RowRecord> ports;  // like columns; those that the program writes have is_written as well
   std::vector<u32> slots;
-  std::vector<SumRecord> sums, combinations;  // of rows, and of programs
+  std::vector<SumRecord> sums, combinations;  // of rows, and of programs; coefficients are indices into `coefficients`
   std::vector<StepRecord> steps;
   std::vector<Digit> digits;
   std::vector<Term> terms;
