@@ -146,6 +146,7 @@ def test_key_without_matrices_needs_the_circuit() -> None:
 def test_unknown_and_missing_backends(monkeypatch: pytest.MonkeyPatch) -> None:
     key = development_key("multiplier", BN254)
     monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr("snarkline.backend.cuda.require_driver", lambda: None)
     with pytest.raises(DeviceError, match=r"pip install 'snarkline\[cuda13\]'") as caught:
         Prover(key, backend="cuda")
     assert isinstance(caught.value, InputError), "what was asked for cannot be had: exit code 2"
