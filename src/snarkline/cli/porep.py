@@ -184,7 +184,7 @@ def prove(
                 sector_size, key, backend=backend, threads=threads, release=release, classic_host=classic_host
             ) as prover:
                 loaded = time.perf_counter()
-                proofs = prover.prove(phase1, porep_version)
+                proofs = prover.prove_checked(phase1, porep_version)
                 proved = time.perf_counter()
         outputs.enter_context(output_stream(output)).write(proofs)
         if timeline is not None and trace is not None:

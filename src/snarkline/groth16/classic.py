@@ -23,11 +23,11 @@ from snarkline.errors import InternalError, MismatchError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE
 from snarkline.groth16.keys import Proof, ProvingKey
-from snarkline.groth16.products import Products, Three, assign, written_out
+from snarkline.groth16.products import Products, Three, written_out
+from snarkline.groth16.prover import assign_checked
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.memory.moments import Moments
-from snarkline.r1cs.check import check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness
@@ -110,14 +110,7 @@ class ClassicProver:
         """A witness that fits the key and, with an `r1cs`, satisfies it. Raises what `Prover.start` raises."""
         key = self.key
         key.check_source()
-        with span("check witness"):
-            check_witness(witness, key.curve, key.n_wires, threads=self.threads)
-            assigned = assign(self._matrices, witness, threads=self.threads, arena=self.arena)
-        if self.r1cs is not None:
-            with span("check constraints"):
-                violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
-            if violation is not None:
-                raise violation.error()
+        assigned = assign_checked(key, self.r1cs, self._matrices, witness, threads=self.threads, arena=self.arena)
         w = written_out(assigned.witness, threads=self.threads, arena=self.arena)
         return Statement(assigned.products, w, witness.public(key.n_public))
 

@@ -19,6 +19,7 @@ from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.products import (
+    AnyMatrices,
     Assignment,
     CheckedProducts,
     Products,
@@ -127,14 +128,8 @@ class Prover:
                 if begun is not None:
                     return begun
                 witness = witness.run(threads=self.threads, arena=self.arena)
-            with span("check witness"):
-                check_witness(witness, self.key.curve, self.key.n_wires, threads=self.threads)
-                assigned = assign(self._matrices, witness, threads=self.threads, arena=self.arena)
-            if check and self.r1cs is not None:
-                with span("check constraints"):
-                    violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
-                if violation is not None:
-                    raise violation.error()
+            r1cs = self.r1cs if check else None
+            assigned = assign_checked(self.key, r1cs, self._matrices, witness, threads=self.threads, arena=self.arena)
             sums = self._sums(assigned)
             public = witness.public(self.key.n_public)
             return Pending(self, assigned, public, sums, blinding_for_tests)
@@ -220,9 +215,7 @@ class Prover:
         self.key.check_source()
         if self.r1cs is None:
             return
-        violation = first_violation(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
-        if violation is not None:
-            raise violation.error()
+        _require_satisfied(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
         if self._other_circuit(self.r1cs, assigned.witness):
             ours, theirs = _names(self.key, self.r1cs)
             raise MismatchError(f"{ours} is not that of {theirs}: they are of different circuits")
@@ -297,6 +290,36 @@ class Pending:
         if prover.r1cs is None and sums == self._sums:
             raise UnsatisfiedError(None, "give the .r1cs to learn which constraint")
         raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
+
+
+def assign_checked(
+    key: ProvingKey,
+    r1cs: R1CS | StructuredR1CS | None,
+    matrices: AnyMatrices,
+    witness: Witness | StructuredWitness,
+    *,
+    threads: int,
+    arena: Arena,
+) -> Assignment:
+    """A witness, for the matrices, that fits the key and, with an `r1cs`, satisfies it.
+
+    Raises MismatchError, FormatError or UnsatisfiedError for one that does not.
+    """
+    with span("check witness"):
+        check_witness(witness, key.curve, key.n_wires, threads=threads)
+        assigned = assign(matrices, witness, threads=threads, arena=arena)
+    if r1cs is not None:
+        with span("check constraints"):
+            _require_satisfied(r1cs, assigned.witness, threads=threads, arena=arena)
+    return assigned
+
+
+def _require_satisfied(
+    r1cs: R1CS | StructuredR1CS, witness: Witness | StructuredWitness, *, threads: int, arena: Arena
+) -> None:
+    violation = first_violation(r1cs, witness, threads=threads, arena=arena)
+    if violation is not None:
+        raise violation.error()
 
 
 def _check_pair(key: ProvingKey, r1cs: R1CS | StructuredR1CS) -> None:

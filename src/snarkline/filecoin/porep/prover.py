@@ -108,8 +108,13 @@ class PorepProver:
         """
         if output.size != self.size:
             raise InputError(f"vanilla proofs of a {output.size.name} sector; the prover is for {self.size.name}")
-        with span("check vanilla proofs"):
-            check_phase1(output, graph_of(self.size, version))
+        check_phase1(output, graph_of(self.size, version))
+        return self.prove_checked(output, version, blinding_for_tests=blinding_for_tests)
+
+    def prove_checked(
+        self, output: Phase1Output, version: PorepVersion, *, blinding_for_tests: tuple[int, int] | None = None
+    ) -> bytes:
+        """`prove`, of vanilla proofs of the prover's sector size for which `check_phase1` has held."""
         return b"".join(proof_to_bytes(proof) for proof in self._proofs(output, version, blinding_for_tests))
 
     def _proofs(self, output: Phase1Output, version: PorepVersion, blinding: tuple[int, int] | None) -> list[Proof]:

@@ -13,6 +13,7 @@ from snarkline.filecoin.porep.graph import StackedGraph
 from snarkline.filecoin.porep.merkle import MerkleProof, RowHash, computed_roots, level_arities, rows_of
 from snarkline.filecoin.porep.seal import SealedSector, label, label_parents
 from snarkline.filecoin.registry import PorepVersion, SectorSize, TreeShape, porep_id
+from snarkline.trace import span
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def _column(sector: SealedSector, node: int) -> ColumnProof:
     return ColumnProof(node, tuple(layer[node].tobytes() for layer in sector.labels), sector.tree_c.proof(node))
 
 
+@span("check vanilla proofs")
 def check_phase1(output: Phase1Output, graph: StackedGraph) -> None:
     """Check every opening against the commitments and the graph.
 
