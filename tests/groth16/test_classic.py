@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tiny_circuits import EDGE_CIRCUITS, development_key, witness
 
-from snarkline.curves.curve import BN254, CURVES, Curve
+from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
 from snarkline.errors import InternalError, MismatchError, UnsatisfiedError
 from snarkline.groth16 import classic
 from snarkline.groth16.classic import ClassicProver
@@ -68,8 +68,18 @@ def test_a_proof_that_does_not_verify_is_not_returned(monkeypatch: pytest.Monkey
 
 def test_a_key_without_matrices_needs_the_circuit() -> None:
     key = replace(development_key(NAME, BN254), matrices=None)
-    with pytest.raises(MismatchError, match="carries its matrices, or its circuit"):
+    with pytest.raises(MismatchError, match="the key carries no matrices"):
         ClassicProver(key)
+
+
+def test_the_circuit_is_held_against_the_key() -> None:
+    """Also against a key that has matrices, and needs no circuit."""
+    key = development_key(NAME, BN254)
+    other = EDGE_CIRCUITS["16 constraints"]()
+    with pytest.raises(MismatchError, match=r"is for \d+ wires"):
+        ClassicProver(key, r1cs=other.r1cs(BN254))
+    with pytest.raises(MismatchError, match="is over bn254, the circuit over bls12_381"):
+        ClassicProver(key, r1cs=LADDER.r1cs(BLS12_381))
 
 
 def held_bytes(layout: ClassicProver) -> int:

@@ -19,12 +19,12 @@ import numpy as np
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend
 from snarkline.curves.vector import FrVector
-from snarkline.errors import InternalError, MismatchError
+from snarkline.errors import InternalError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.products import Products, Three, written_out
-from snarkline.groth16.prover import assign_checked
+from snarkline.groth16.prover import assign_checked, with_matrices
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.memory.moments import Moments
@@ -52,8 +52,7 @@ class ClassicProver:
 
     Arguments up to `release` are those of `Prover`. `arena` replaces the one of `release`. With `host_copies` the inner
     function's vectors are host memory too where a device computes; without, they are the device's. With `keep` nothing
-    is released, for experiments: the attribute `kept` holds it. Raises MismatchError for a key without matrices, and
-    what `open_backend` raises.
+    is released, for experiments: the attribute `kept` holds it. Raises what `Prover` raises.
     """
 
     def __init__(
@@ -68,16 +67,12 @@ class ClassicProver:
         host_copies: bool = False,
         keep: bool = False,
     ) -> None:
-        if key.matrices is None and r1cs is not None:
-            key = key.attach(r1cs)
-        if key.matrices is None:
-            raise MismatchError("the classic layout needs a key that carries its matrices, or its circuit")
-        self.key, self.r1cs = key, r1cs
+        self.key, self._matrices = with_matrices(key, r1cs)
+        self.r1cs = r1cs
         self.threads = threads if threads is not None else usable_threads()
         self.release = Release.of(release)
         self.arena = arena or Arena(self.release)
-        self._matrices = key.matrices
-        work = prove.workload(key, self._matrices)
+        work = prove.workload(self.key, self._matrices)
         self._runner = open_backend(backend, self.threads, self.arena, work=work)
         self._host_copies, self._keep = host_copies, keep
         self.kept: list[object] = []

@@ -68,19 +68,12 @@ class Prover:
         devices: Sequence[int] | None = None,
         gpu_memory: int | None = None,
     ) -> None:
-        if r1cs is not None:
-            _check_pair(key, r1cs)
-        if key.matrices is None:
-            if r1cs is None:
-                raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
-            key = key.attach(r1cs)
-        assert key.matrices is not None
-        self._matrices = key.matrices
-        self.key, self.r1cs = key, r1cs
+        self.key, self._matrices = with_matrices(key, r1cs)
+        self.r1cs = r1cs
         self.threads = threads if threads is not None else usable_threads()
         # A cap leaves no room for a pool, nor for buffers that wait for the release thread.
         self.arena = Arena(release if max_memory is None else Release.SYNC)
-        work = prove.workload(key, self._matrices)
+        work = prove.workload(self.key, self._matrices)
         self._runner = open_backend(
             backend, self.threads, self.arena, work=work, devices=devices, gpu_memory=gpu_memory
         )
@@ -290,6 +283,21 @@ class Pending:
         if prover.r1cs is None and sums == self._sums:
             raise UnsatisfiedError(None, "give the .r1cs to learn which constraint")
         raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
+
+
+def with_matrices(key: ProvingKey, r1cs: R1CS | StructuredR1CS | None) -> tuple[ProvingKey, AnyMatrices]:
+    """A key that carries matrices, its own or else its circuit's, and these.
+
+    Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing where the key carries none.
+    """
+    if r1cs is not None:
+        _check_pair(key, r1cs)
+    if key.matrices is None:
+        if r1cs is None:
+            raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
+        key = key.attach(r1cs)
+    assert key.matrices is not None
+    return key, key.matrices
 
 
 def assign_checked(
