@@ -15,6 +15,7 @@ from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify
 from snarkline.memory import Release
 from snarkline.memory.moments import Moments
+from snarkline.trace import Timeline
 
 NAME = "17 constraints"
 LADDER = EDGE_CIRCUITS[NAME]()
@@ -107,3 +108,13 @@ def test_moments_are_in_order() -> None:
         layout.call([[layout.evaluate(statement)]], [statement], lambda: (3, 5), moments)
     passed = [moments.entered, moments.work_done, moments.native_last, moments.native_back, moments.last]
     assert passed == sorted(passed) and moments.entered > 0
+
+
+def test_spans_are_called_as_the_columns_of_the_report() -> None:
+    """`bench porep` prints the seconds of the wrapper and of the inner function, and the timeline of the same call."""
+    with classic_prover() as layout:
+        statement = layout.state(witness(BN254, LADDER.values))
+        with Timeline() as timeline:
+            layout.call([[layout.evaluate(statement)]], [statement], lambda: (3, 5))
+    spans = {span.name: span for span in timeline.spans}
+    assert spans["inner"].parent == spans["wrapper"].id and "kernels" not in spans

@@ -135,7 +135,7 @@ class ClassicProver:
         moments.last = time.monotonic_ns()
         return proofs
 
-    @span("kernels")
+    @span("inner")
     def _inner(
         self,
         backend: Backend,

@@ -28,11 +28,12 @@ _HEADINGS = (
     *("layout", "policy", "kernels\ns", "inner\ns", "wrapper\ns"),
     *("teardown\nms", "beyond\ninner %", "whole\ns"),
 )
-_COLUMNS = """kernels: transforms and sums. inner: from the entry of the inner function
-to its last statement. wrapper: the caller's call. teardown: what passes
-after the last statements, in destructors on both sides. beyond inner:
-(wrapper - inner) / inner. whole: from the vanilla proofs to proofs that
-are verified."""
+_COLUMNS = """kernels: transforms and sums; of the product's path also the check of the
+witness and a, b, c. inner: from the entry of the inner function to its last
+statement. wrapper: the caller's call. teardown: what passes after the last
+statements, in destructors on both sides. beyond inner: (wrapper - inner) /
+inner. whole: from the vanilla proofs to proofs that are verified. Spans of
+the timelines: wrapper, within it inner."""
 
 
 def porep(
@@ -59,7 +60,7 @@ def porep(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Time after return on a real sector: kernels inside, wrapper outside, and what goes by after the last statement.
+    """Time after return on a real sector: the inner function, its wrapper, and what passes after the last statements.
 
     Under each release policy first the path of `porep prove`, which holds no vectors of a circuit beyond the stage that
     needs them; with --classic-host then calls whose caller holds a, b, c of all circuits in host memory and drops them
