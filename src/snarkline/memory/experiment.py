@@ -11,23 +11,20 @@ Every run has a process of its own: `python -m snarkline.memory.experiment measu
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from snarkline import errors
 from snarkline.errors import InputError, InternalError
 from snarkline.memory.arena import Arena
+from snarkline.memory.fresh import answer, run_fresh
 from snarkline.memory.lease import Lease
 from snarkline.memory.moments import Moments
 from snarkline.memory.policy import Release
@@ -48,9 +45,6 @@ PROCESS_S, GIB_S = 0.6, 0.6
 """About what a run costs beside its work and its window: a process, and a GiB that is filled and given back."""
 
 Row = dict[str, Any]
-
-RAISED = re.compile(r"^snarkline\.errors\.(\w+): (.+)\Z", re.MULTILINE)
-"""The end of a traceback of one of the package's errors: its type and its text."""
 
 
 @dataclass(frozen=True)
@@ -224,19 +218,6 @@ def report_fresh(run: Run, width: int = 0) -> str:
     return run_fresh(__name__, run, run.pages, "report", str(width))
 
 
-def run_fresh(module: str, run: Any, pages: str, *words: str) -> str:
-    """What `python -m MODULE WORDS` prints, in a process of its own that reads the dataclass `run`."""
-    command = [sys.executable, "-m", module, *words]
-    environment = {**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0" if pages == "4k" else "1"}
-    done = subprocess.run(command, input=json.dumps(asdict(run)), capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raised = RAISED.search(done.stderr.rstrip())
-        if raised and issubclass(getattr(errors, raised[1]), InputError):
-            raise InputError(raised[2])
-        raise InternalError(f"a run of {run} ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
-
-
 def plan(policies: Sequence[str], base: Run) -> list[Run]:
     """Every policy on every side, beside its control; and what wiping adds where there is somebody to do it."""
     runs = [replace(base, policy=CONTROL, side=side) for side in SIDES]
@@ -327,9 +308,11 @@ def fits(rows: Iterable[Row]) -> list[Fit]:
 
 
 def main() -> None:
-    """The process of one run, which is read from standard input: its row, or its timeline's report."""
-    run = Run(**json.load(sys.stdin))
-    print(json.dumps(measure(run)) if sys.argv[1] == "measure" else report(run, int(sys.argv[2])))
+    """The process of one run: its row, or its timeline's report."""
+    if sys.argv[1] == "measure":
+        answer(lambda fields: json.dumps(measure(Run(**fields))))
+    else:
+        answer(lambda fields: report(Run(**fields), int(sys.argv[2])))
 
 
 if __name__ == "__main__":

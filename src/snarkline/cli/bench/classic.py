@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -19,7 +18,8 @@ from snarkline.errors import InternalError
 from snarkline.formats.circom import proof_to_json
 from snarkline.groth16.classic import ClassicProver
 from snarkline.memory import Arena, Release
-from snarkline.memory.experiment import CONTROL, Probes, Row, peak_rss_bytes, run_fresh, wait_until
+from snarkline.memory.experiment import CONTROL, Probes, Row, peak_rss_bytes, wait_until
+from snarkline.memory.fresh import answer, run_fresh
 from snarkline.memory.moments import Moments
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
@@ -221,4 +221,4 @@ def digest(proofs: Sequence[Proof]) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(ClassicRun(**json.load(sys.stdin)))))
+    answer(lambda fields: json.dumps(measure(ClassicRun(**fields))))

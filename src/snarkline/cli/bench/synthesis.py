@@ -64,7 +64,7 @@ def synthesis(
 def _fresh(module: str, run: SynthesisRun) -> Row:
     import json
 
-    from snarkline.memory.experiment import run_fresh
+    from snarkline.memory.fresh import run_fresh
 
     return dict(json.loads(run_fresh(module, run, "4k")))
 

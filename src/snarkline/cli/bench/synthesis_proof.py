@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from snarkline.groth16.prover import Prover
 from snarkline.groth16.setup import setup
 from snarkline.groth16.verify import verify
 from snarkline.memory import Arena
+from snarkline.memory.fresh import answer
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import run_program
 from snarkline.r1cs.synthesis import Bytes, ClassicAssignment, synthesize_sha256_chain
@@ -119,4 +119,4 @@ def _row(moments: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(SynthesisRun(**json.load(sys.stdin)))))
+    answer(lambda fields: json.dumps(measure(SynthesisRun(**fields))))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
 from snarkline.memory.experiment import peak_rss_bytes
+from snarkline.memory.fresh import answer
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
@@ -256,4 +256,4 @@ def _reset_peak() -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(SynthesisRun(**json.load(sys.stdin)))))
+    answer(lambda fields: json.dumps(measure(SynthesisRun(**fields))))
