@@ -4,6 +4,8 @@ from typing import Any
 
 from figures import load, table
 
+from snarkline.memory.fit import fits
+
 NONE = "Not recorded.\n"
 
 # What `recycle` and `detached` must reach, in ms, and as a share of the inner function's time.
@@ -135,10 +137,16 @@ def sweep() -> str:
     parts = []
     for machine in machines("sweep"):
         rows = [
-            [f["policy"], f["pages"], f"{f['slope_s_per_gib'] * 1e3:.2f}", f"{f['r_squared']:.2f}"]
-            for f in machine["sweep"]["fits"]
+            [
+                line.policy,
+                line.pages,
+                f"{line.slope_s_per_gib * 1e3:.2f}",
+                f"{line.low_s_per_gib * 1e3:.2f} to {line.high_s_per_gib * 1e3:.2f}",
+            ]
+            for line in fits(machine["sweep"]["rows"])
         ]
-        parts.append(table(["policy", "pages", "ms a GiB", "R²"], rows) + source(machine, "sweep"))
+        header = ["policy", "pages", "ms a GiB", "95 % interval"]
+        parts.append(table(header, rows) + source(machine, "sweep"))
     return "\n".join(parts) or NONE
 
 

@@ -279,34 +279,6 @@ def medians(rows: Sequence[Row]) -> Row:
     return merged
 
 
-@dataclass(frozen=True)
-class Fit:
-    """teardown = slope * GiB + offset, in seconds, by least squares."""
-
-    policy: str
-    pages: str
-    slope_s_per_gib: float
-    offset_s: float
-    r_squared: float
-
-
-def fit(rows: Sequence[Row]) -> Fit:
-    """The line through the rows of one policy and page size."""
-    x = np.array([row["bytes"] / 2**30 for row in rows])
-    y = np.array([row["teardown_s"] for row in rows])
-    slope, offset = np.polyfit(x, y, 1)
-    spread = float(((y - y.mean()) ** 2).sum())
-    rest = float(((y - slope * x - offset) ** 2).sum())
-    return Fit(rows[0]["policy"], rows[0]["pages"], float(slope), float(offset), 1 - rest / spread if spread else 1.0)
-
-
-def fits(rows: Iterable[Row]) -> list[Fit]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["policy"], row["pages"]), []).append(row)
-    return [fit(group) for group in groups.values()]
-
-
 def main() -> None:
     """The process of one run: its row, or its timeline's report."""
     if sys.argv[1] == "measure":

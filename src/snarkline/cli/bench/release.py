@@ -15,7 +15,8 @@ from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
 from snarkline.threads import usable_threads
 
 if TYPE_CHECKING:
-    from snarkline.memory.experiment import Fit, Row
+    from snarkline.memory.experiment import Row
+    from snarkline.memory.fit import Fit
 
 POLICIES = ("sync", "clear", "clear-capacity", "madvise", "madvise-free", "detached", "recycle")
 POLICY_HELP = f"all, or a list with commas of {', '.join(POLICIES)} (docs/memory.md says what each does)"
@@ -31,6 +32,11 @@ beyond inner: (wrapper - inner) / inner, the wrapper being the caller's call.
 given back: from the end of the work until the memory is the system's or the
 next taker's. stalls: what a thread that maps memory and a Python thread wait
 meanwhile, 99.9th percentile / longest."""
+
+
+_SLOPES = """ms a GiB: the median of the slopes between any two sizes. low, high: its
+interval of 95 %. Narrow and about zero, it says that the cost does not grow
+with the bytes; wide, that the machine was busy. R²: that of least squares."""
 
 
 class PageSize(Enum):
@@ -59,6 +65,7 @@ def release(
     a Python thread that ticks. The control releases nothing.
     """
     from snarkline.memory import experiment
+    from snarkline.memory.fit import fits
 
     report = Report(as_json=as_json, quiet=quiet)
     n_bytes = _n_bytes(gib)
@@ -73,13 +80,13 @@ def release(
     report.line(_announcement(len(plan), runs, n_bytes, runs * experiment.estimate_s(plan)))
     with report.working("processes") as tell:
         rows = experiment.repeat(plan, runs, experiment.measure_fresh, tell)
-    fits = experiment.fits(rows) if sweep else []
+    lines = fits(rows) if sweep else []
     title = f"{n_bytes / 2**30:.2f} GiB, {rows[0]['pages']} pages, {of_runs(runs)}"
-    report.show(_sweep_table(rows, fits) if sweep else policy_table(rows, title))
+    report.show(_sweep_table(rows, lines) if sweep else policy_table(rows, title))
     if not sweep and "sync" in chosen and not report.quiet and not report.as_json:
         width = shutil.get_terminal_size((0, 0)).columns
         report.line(f"The timeline of a call with sync:\n\n{experiment.report_fresh(base, width)}")
-    report.result({"rows": rows, **({"fits": [asdict(fit) for fit in fits]} if sweep else {})})
+    report.result({"rows": rows, **({"fits": [asdict(line) for line in lines]} if sweep else {})})
 
 
 def _announcement(n_kinds: int, runs: int, n_bytes: int, seconds: float) -> str:
@@ -159,7 +166,7 @@ def _figure(value: float) -> str:
 def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
     from rich.table import Table
 
-    table = Table(title=f"Teardown in ms, both sides, {of_runs(rows[0]['runs'])}")
+    table = Table(title=f"Teardown in ms, both sides, {of_runs(rows[0]['runs'])}", caption=_SLOPES)
     table.add_column("GiB", justify="right")
     for fit in fits:
         table.add_column(f"{fit.policy}, {fit.pages}", justify="right")
@@ -170,5 +177,7 @@ def _sweep_table(rows: list[Row], fits: list[Fit]) -> Any:
         )
     table.add_section()
     table.add_row("ms a GiB", *(f"{fit.slope_s_per_gib * 1e3:.2f}" for fit in fits))
+    table.add_row("low", *(f"{fit.low_s_per_gib * 1e3:.2f}" for fit in fits))
+    table.add_row("high", *(f"{fit.high_s_per_gib * 1e3:.2f}" for fit in fits))
     table.add_row("R²", *(f"{fit.r_squared:.4f}" for fit in fits))
     return table
