@@ -41,7 +41,7 @@ def test_two_rows_of_a_busy_moment_are_borne(spoilt: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(("n", "statistic"), [(5, 10), (6, 13), (7, 15), (8, 18), (9, 20), (10, 23)])
 def test_intervals_have_the_ranks_of_kendalls_table(n: int, statistic: int) -> None:
-    """Two-sided critical values of Kendall's S at 5 %; the interval begins with slope (pairs - S) / 2 + 1 (Sen 1968)."""
+    """Two-sided critical values of Kendall's S at 5 %: (pairs - S) / 2 slopes lie on each side (Sen 1968)."""
     pairs = n * (n - 1) // 2
     assert slopes_outside(n) == (pairs - statistic) // 2
 

@@ -1,4 +1,4 @@
-"""How the teardown of a call grows with its bytes: a line that survives rows from a moment when the machine was busy."""
+"""How the teardown of a call grows with its bytes: a line that bears rows from a moment when the machine was busy."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Fit:
     """teardown = slope * GiB + offset, in seconds.
 
     The slope is the median of the slopes between any two rows (Theil 1950), which two spoilt rows of eight hardly move;
-    `low_s_per_gib` to `high_s_per_gib` is its interval of 95 % (Sen 1968). Where that is narrow and about zero, the cost
-    does not grow with the bytes; where it is wide, the machine was busy. The offset is the median of what the slope
+    `low_s_per_gib` to `high_s_per_gib` is its interval of 95 % (Sen 1968). Where that is narrow and about zero, the
+    cost does not grow with the bytes; where it is wide, the machine was busy. The offset is the median of what the slope
     leaves. `r_squared` is the share of the variance that a line explains at most (least squares).
     """
 
