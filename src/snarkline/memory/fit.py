@@ -1,4 +1,4 @@
-"""How the teardown of a call grows with its bytes: a line that bears rows from a moment when the machine was busy."""
+"""How the teardown of a call grows with its bytes: a line that bears rows from a busy moment of the machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Fit:
     """teardown = slope * GiB + offset, in seconds.
 
     The slope is the median of the slopes between any two rows (Theil 1950), which two spoilt rows of eight hardly move;
-    `low_s_per_gib` to `high_s_per_gib` is its interval of 95 % (Sen 1968). Where that is narrow and about zero, the
-    cost does not grow with the bytes; where it is wide, the machine was busy. The offset is the median of what the slope
-    leaves. `r_squared` is the share of the variance that a line explains at most (least squares).
+    `low_s_per_gib` to `high_s_per_gib` is its interval of 95 % (Sen 1968). Narrow and about zero, it says that the cost
+    does not grow with the bytes; wide, that the machine was busy. The offset is the median of what the slope leaves.
+    `r_squared` is the share of the variance that a line explains at most (least squares).
     """
 
     policy: str
