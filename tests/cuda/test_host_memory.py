@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from pathlib import Path
+
 import numpy as np
 import pytest
 from emulation import ILLEGAL_ADDRESS, OUT_OF_MEMORY, EmulatedDevice, Fault
@@ -9,6 +12,7 @@ from emulation import ILLEGAL_ADDRESS, OUT_OF_MEMORY, EmulatedDevice, Fault
 from snarkline.backend.cuda import CudaFence, CudaPinner
 from snarkline.backend.cuda.driver import Queue
 from snarkline.backend.cuda.host_memory import BUFFER_BYTES, SMALL_BYTES
+from snarkline.backend.cuda.module import Module
 from snarkline.errors import BudgetError, DeviceError, RegistrationError
 from snarkline.memory import Arena
 
@@ -140,6 +144,38 @@ def test_page_locked_memory_of_a_destroyed_context_is_not_unlocked(device: Emula
     arena.close()
     assert "page_unlock" not in device.driver.names()
     lease.array[:] = 1  # the memory is the caller's all the same
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 9])
+def test_pages_that_a_failed_device_may_know_stay_mapped(device: EmulatedDevice, times: int) -> None:
+    """An error that ends a device need not end its context: other memory at the same address would be taken for the
+    pages that are still locked there."""
+    arena = Arena(pinner=CudaPinner(device))
+    arena.lease(MIB, np.uint8, registered=True).release()
+    (address,) = device.driver.locked
+    device.failure = "a test"
+    device.driver.faults.append(Fault("page_unlock", ILLEGAL_ADDRESS, times=times))
+    arena.close()
+    del arena
+    gc.collect()
+    assert list(device.driver.locked) == ([address] if times == 9 else [])
+    assert is_mapped(address) is (times == 9)
+
+
+def test_a_failed_device_unlocks_its_buffers_once_nothing_uses_them(device: EmulatedDevice) -> None:
+    device.upload(numbers(2 * BUFFER_BYTES))
+    device.driver.faults.append(Fault("launch", ILLEGAL_ADDRESS))
+    with pytest.raises(DeviceError):
+        device.launch(Module("vector", "bn254"), "add", 1, 256)
+    device.close()
+    assert device.driver.locked == {}
+    names = device.driver.names()
+    assert names.index("synchronize") < names.index("page_unlock")
+
+
+def is_mapped(address: int) -> bool:
+    ranges = (line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines())
+    return any(int(begin, 16) <= address < int(end, 16) for begin, end in ranges)
 
 
 def test_a_failed_device_locks_no_pages(device: EmulatedDevice) -> None:

@@ -220,6 +220,29 @@ def test_a_context_destroyed_by_others_is_survived() -> None:
     assert arena.stats().released_bytes == 24 * MIB
 
 
+def test_memory_that_may_still_be_registered_is_kept() -> None:
+    class Refusing(RecordingPinner):
+        def unpin(self, address: int) -> None:
+            if address in refused:
+                raise OSError("still in use by the device")
+            super().unpin(address)
+
+    pinner = Refusing()
+    arena = Arena(pinner=pinner)
+    leases = [arena.lease(n * MIB, registered=True) for n in (1, 1, 2)]
+    refused = {leases[0].address, leases[2].address}
+    for lease in leases[:2]:
+        lease.release()
+    del lease
+    arena.trim()
+    assert set(pinner.pinned) == refused and arena.stats().pooled_blocks == 1
+    arena.close()
+    assert leases[2].registered and set(pinner.pinned) == refused
+    refused.clear()
+    arena.trim()
+    assert len(pinner.pinned) == 1, "asked again"
+
+
 def test_close_unregisters_what_is_in_use() -> None:
     pinner = RecordingPinner()
     arena = Arena(pinner=pinner)

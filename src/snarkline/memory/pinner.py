@@ -16,7 +16,8 @@ class Pinner(Protocol):
     def pin(self, address: int, n_bytes: int) -> None:
         """Any exception is a refusal."""
 
-    def unpin(self, address: int) -> None: ...
+    def unpin(self, address: int) -> None:
+        """Any exception means that the memory may still be registered. Then it is never unmapped."""
 
     def alive(self) -> bool:
         """False when the context that knew the memory is gone; then there is nothing left to unpin."""
@@ -72,11 +73,13 @@ class Registrations:
 
     def release_idle(self) -> bool:
         """Unregisters what nobody uses and gives it to the release thread; whether there was any."""
-        found = False
+        found, refused = False, []
         while self._ours and (lease := self._arena.take_idle_registered()) is not None:
-            found = True
-            self._unpin(lease.address)
-            lease.set_registered(False)
+            if self._unpin(lease.address):
+                found = True
+                lease.set_registered(False)
+            else:
+                refused.append(lease)  # or it would be the next to be taken
             del lease
         return found
 
@@ -84,14 +87,20 @@ class Registrations:
         """Unregisters everything, also what is in use: its device context is about to go."""
         self.release_idle()
         for address in list(self._sizes) if self._ours else []:
-            self._unpin(address)
-            self._arena.forget(address)
+            if self._unpin(address):
+                self._arena.forget(address)
 
     @property
     def _ours(self) -> bool:
         # A forked child has neither the mappings nor the device's context.
         return os.getpid() == self._process
 
-    def _unpin(self, address: int) -> None:
-        if self._sizes.pop(address, None) is not None and self._pinner.alive():
-            self._pinner.unpin(address)
+    def _unpin(self, address: int) -> bool:
+        """Whether the memory is certainly not registered any more."""
+        if address in self._sizes and self._pinner.alive():
+            try:
+                self._pinner.unpin(address)
+            except Exception:
+                return False
+        self._sizes.pop(address, None)
+        return True

@@ -149,7 +149,7 @@ class EmulatedDriver:
         CURRENT.device = previous
 
     def alive(self) -> bool:
-        return not self.dead
+        return not self.dead and self.broken is None
 
     def synchronize(self) -> None:
         self._call("synchronize")

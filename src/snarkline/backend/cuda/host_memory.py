@@ -40,15 +40,23 @@ class CudaPinner:
             self._gpu.driver.leave(previous)
 
     def unpin(self, address: int) -> None:
-        with suppress(DriverFault):  # a context that failed or went meanwhile has forgotten the memory
-            previous = self._gpu.driver.use()
+        """Also for a device that has failed: where its context lives on, so do its registrations, and copies that
+        nobody has waited for."""
+        driver = self._gpu.driver
+        previous = driver.use()
+        try:
+            if self._gpu.failure is not None:
+                driver.synchronize()
             try:
-                self._gpu.driver.page_unlock(address)
-            finally:
-                self._gpu.driver.leave(previous)
+                driver.page_unlock(address)
+            except DriverFault:  # maybe that of earlier work, which any call may be told
+                if driver.page_locked(address):
+                    driver.page_unlock(address)
+        finally:
+            driver.leave(previous)
 
     def alive(self) -> bool:
-        return self._gpu.failure is None and self._gpu.driver.alive()
+        return self._gpu.driver.alive()
 
 
 class CudaFence:
@@ -59,7 +67,7 @@ class CudaFence:
 
     def done(self) -> bool:
         driver = self._gpu.driver
-        if self._gpu.failure is not None or not driver.alive():
+        if not driver.alive():
             return True
         try:
             previous = driver.use()  # a failure of another device, were it the thread's, would answer instead

@@ -43,9 +43,10 @@ Arena::~Arena() {
     std::lock_guard guard(releaser.lock);
     releaser.remove(this);
   }
-  // Only pooled blocks are left: lent and pending ones keep the arena alive.
+  // Only pooled blocks are left: lent and pending ones keep the arena alive. What a device still knows by its address
+  // stays mapped: other memory there would be taken for the old.
   for (auto& [bytes, block] : pool_) {
-    if (!absent(*block)) unmap_pages(block->mapping, 0);
+    if (!absent(*block) && !block->registered) unmap_pages(block->mapping, 0);
     delete block;
   }
 }
