@@ -1,14 +1,17 @@
-"""On two real GPUs. One device only skips them."""
+"""On two real GPUs, which one device only skips; and on two logical devices of one."""
 
 from __future__ import annotations
 
 import threading
 
 import pytest
-from on_gpu import MIB, PROVE, SPIN, prove, require_wiped, script
+from emulation import ILLEGAL_ADDRESS
+from on_gpu import MIB, PROVE, SPIN, FaultyDriver, prove, require_wiped, script
 
+import snarkline.backend.cuda
 from snarkline import Prover
-from snarkline.backend.cuda import Gpu
+from snarkline.backend.cuda import CupyDriver, Gpu, default_cache_folder
+from snarkline.errors import DeviceWarning
 from snarkline.groth16.keys import Proof
 from snarkline.r1cs.witness import Witness
 
@@ -126,3 +129,35 @@ with Prover(key, backend={backend!r}, devices=(0, 1)) as prover:
         circuit[2],
     )
     assert done.returncode == 0 and "ok" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.fixture
+def logical_devices(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> list[FaultyDriver]:
+    """The drivers of devices that are opened, all on the first GPU."""
+    drivers: list[FaultyDriver] = []
+
+    def open_device(ordinal: int = 0, *, memory_limit: int | None = None) -> Gpu:
+        drivers.append(FaultyDriver(CupyDriver(0)))
+        return Gpu(drivers[-1], default_cache_folder(), memory_limit=memory_limit)
+
+    monkeypatch.setattr(snarkline.backend.cuda, "open_device", open_device)
+    return drivers
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+@pytest.mark.parametrize("after", [0, 100, 1000])
+def test_one_of_two_logical_devices_fails_in_the_middle(
+    circuit, expected, logical_devices, monkeypatch: pytest.MonkeyPatch, lost: int, backend: str, after: int
+) -> None:
+    monkeypatch.setattr(snarkline.backend, "GPU_LEAST_DOMAIN", 1)
+    with Prover(circuit[0], backend=backend, devices=(0, 1)) as prover:
+        assert prove_in_threads(prover, circuit[1], 4, 3) == [expected] * 12
+        driver = logical_devices[lost]
+        driver.at, driver.code, driver.sticky = driver.calls + after, ILLEGAL_ADDRESS, True
+        with pytest.warns(DeviceWarning, match="proofs are made on NVIDIA") as caught:
+            assert prove_in_threads(prover, circuit[1], 4, 8) == [expected] * 32
+        assert len(caught) == 1
+        failures = [accelerator.failure for accelerator in prover._runner._all]
+        assert failures[lost] and not failures[1 - lost]
+        assert prove(prover, circuit[1]) == expected and prover.note.startswith("on NVIDIA")
