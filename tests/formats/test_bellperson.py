@@ -21,9 +21,11 @@ from snarkline.formats import (
     load_r1cs,
     load_verifying_key,
     load_witness,
+    read_info,
     save_proving_key,
 )
 from snarkline.formats.bellperson.encoding import compress, decompress
+from snarkline.formats.facts import FileInfo
 from snarkline.groth16.keys import ProvingKey
 from snarkline.groth16.layout import bellperson_layout
 from snarkline.groth16.prover import Prover
@@ -138,6 +140,57 @@ def test_sizes_are_read_without_the_points(key: ProvingKey, params: Path) -> Non
     first_count = 868 + 96 * (key.n_public + 1)  # of h
     with pytest.raises(FormatError, match=f"h: {1 << 30} points.* bytes left"):
         bellperson.parameter_sizes(damage(params, first_count, (1 << 30).to_bytes(4, "big")))
+
+
+def test_facts(key: ProvingKey, params: Path, tmp_path: Path) -> None:
+    bellperson.save_verifying_key(key, tmp_path / "key.vk")
+    point = Point.generator(BLS12_381, Group.G1), Point.generator(BLS12_381, Group.G2)
+    (tmp_path / "proof").write_bytes((compress(point[0]) + compress(point[1]) + compress(point[0])) * 3)
+    protocol = {"protocol": "groth16", "curve": "bls12_381"}
+    head = {**protocol, "public inputs": 1, "anyone can forge (gamma = delta)": False}
+    arrays = "ic 2 points (192 bytes)"
+    assert read_info(tmp_path / "key.vk") == FileInfo(
+        str(tmp_path / "key.vk"), "verifying key", 868 + 192, {**head, "arrays": arrays}
+    )
+    for name, table in (("h", key.h), ("l", key.l.points), ("a", key.a.points), ("b_g1", key.b1.points)):
+        arrays += f", {name} {len(table)} points ({96 * len(table)} bytes)"
+    arrays += f", b_g2 {len(key.b2.points)} points ({192 * len(key.b2.points)} bytes)"
+    sizes = {"wires": key.n_wires, "domain size": key.domain.size, "arrays": arrays}
+    assert read_info(params) == FileInfo(str(params), "proving key", params.stat().st_size, {**head, **sizes})
+    proofs = read_info(tmp_path / "proof")
+    assert (proofs.kind, proofs.n_bytes, proofs.facts) == ("proof", 576, {**protocol, "proofs": 3})
+
+
+def test_facts_of_a_key_that_anyone_can_forge_for(params: Path) -> None:
+    data = params.read_bytes()
+    forged = damage(params, 672, data[384:576])
+    assert read_info(forged).facts["anyone can forge (gamma = delta)"] is True
+
+
+def test_no_facts_of_files_that_are_cut(params: Path, tmp_path: Path) -> None:
+    data = params.read_bytes()
+    for name in ("cut.params", "cut.vk"):
+        for n in [0, 1, 95, 867, 868, 900, len(data) // 2, len(data) - 1]:
+            (tmp_path / name).write_bytes(data[:n])
+            with pytest.raises(FormatError):
+                read_info(tmp_path / name)
+    (tmp_path / "none.vk").write_bytes(data[:864] + bytes(4))
+    with pytest.raises(FormatError, match="ic: count: expected 1 or more, found 0"):
+        read_info(tmp_path / "none.vk")
+    (tmp_path / "long.vk").write_bytes(data[: 868 + 192] + b"\0")
+    with pytest.raises(FormatError, match="expected the end of the file"):
+        read_info(tmp_path / "long.vk")
+
+
+@pytest.mark.parametrize("change", [{191: None}, {48: 0x17}, {144: 0xC0}, {0: 0xFF}])
+def test_bytes_that_are_no_proofs(change: dict[int, int | None], tmp_path: Path) -> None:
+    point = Point.generator(BLS12_381, Group.G1), Point.generator(BLS12_381, Group.G2)
+    data = bytearray(compress(point[0]) + compress(point[1]) + compress(point[0]))
+    for at, value in change.items():
+        data[at : at + 1] = b"" if value is None else bytes([value])
+    (tmp_path / "proof").write_bytes(data)
+    with pytest.raises(FormatError, match="bellperson's proofs"):
+        read_info(tmp_path / "proof")
 
 
 def damage(path: Path, offset: int, value: bytes) -> Path:

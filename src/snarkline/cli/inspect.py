@@ -53,14 +53,14 @@ def info(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Say what a file is: circuit, witness, key, verifying key, proof or public inputs."""
+    """Say what a file is: circuit, witness, key, verifying key, proof, public inputs, or a sector's vanilla proofs."""
     from rich.table import Table
 
-    from snarkline.formats.circom import read_info
+    from snarkline.filecoin.info import read_info
 
     report = Report(as_json=as_json, quiet=quiet)
     found = read_info(file)
-    facts = {"kind": found.kind, **found.facts}
+    facts = {"kind": found.kind, "bytes": found.n_bytes, **found.facts}
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         table.add_row(name.replace("_", " "), _text(value))

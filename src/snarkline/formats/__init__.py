@@ -11,9 +11,10 @@ from snarkline.lazy import exports
 
 if TYPE_CHECKING:
     from snarkline.formats.circom import load_r1cs, load_witness
+    from snarkline.formats.facts import FileInfo
     from snarkline.groth16.keys import ProvingKey, VerifyingKey
 
-__all__ = ["load_proving_key", "load_r1cs", "load_verifying_key", "load_witness", "save_proving_key"]
+__all__ = ["load_proving_key", "load_r1cs", "load_verifying_key", "load_witness", "read_info", "save_proving_key"]
 
 __getattr__, __dir__ = exports(__name__, {"snarkline.formats.circom": ("load_r1cs", "load_witness")})
 
@@ -45,6 +46,13 @@ def load_verifying_key(path: str | os.PathLike[str], *, strict: bool = False) ->
 
         return bellperson.load_verifying_key(path)
     return circom.load_verifying_key(path, strict=strict)
+
+
+def read_info(path: str | os.PathLike[str]) -> FileInfo:
+    """What a file is and what it says of itself. Values and points are not checked. Raises OSError and FormatError."""
+    from snarkline.formats.bellperson import info
+
+    return info.read_info(path) if info.knows(path) else circom.read_info(path)
 
 
 def save_proving_key(key: ProvingKey, path: str | os.PathLike[str]) -> None:

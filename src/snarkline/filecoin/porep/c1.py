@@ -15,14 +15,17 @@ from snarkline.curves.curve import BLS12_381
 from snarkline.errors import FormatError, printable
 from snarkline.filecoin.porep.merkle import MerkleProof, PathElement, level_arities
 from snarkline.filecoin.porep.vanilla import ChallengeProof, ColumnProof, Commitments, LabelProof, Phase1Output
-from snarkline.filecoin.registry import SectorSize, TreeShape
+from snarkline.filecoin.registry import NODE_BYTES, SECTOR_SIZES, SectorSize, TreeShape
 from snarkline.formats.binary import read_at_most
-from snarkline.text import json_fault, parse_json
+from snarkline.formats.facts import Fact
+from snarkline.text import json_fault, parse_json, shorten
 
 MAX_BYTES = 1 << 30
 """A 32 GiB sector's file has 50 MB."""
 MAX_DEPTH = 32
 """Brackets in one another: a document has 14."""
+MAX_LEVELS = 64
+"""Of tree d: a 64 GiB sector's has 31."""
 PARTS = {
     "Single": ("path",),
     "Sub": ("base_proof", "sub_proof"),
@@ -41,11 +44,9 @@ def load_phase1(path: str | os.PathLike[str], size: SectorSize) -> Phase1Output:
 
 
 def parse_phase1(data: bytes, size: SectorSize, *, path: str | None = None) -> Phase1Output:
-    document = _Node(path, "$", _decode(path, data))
-    wrapped = document.find("Phase1Out")
-    if wrapped is not None:
-        document.member("SectorSize").equal(size.n_bytes)
-        document = _Node(path, "$.Phase1Out", _decode(path, wrapped.base64()))
+    document, wrapper = _documents(path, data)
+    if wrapper is not None:
+        wrapper.member("SectorSize").equal(size.n_bytes)
     registered = document.find("registered_proof")
     if registered is not None and not str(registered.value).startswith(f"StackedDrg{size.name}V1"):
         raise registered.error(f"a registered proof for {size.name}", registered.value)
@@ -56,6 +57,42 @@ def parse_phase1(data: bytes, size: SectorSize, *, path: str | None = None) -> P
     partitions = tuple(tuple(read.challenge(p) for p in k.items()) for k in proofs.items(size.n_partitions))
     commitments = Commitments(**{name: document.member(name).element(canonical=False) for name in COMMITMENTS})
     return Phase1Output(size, commitments, partitions)
+
+
+def phase1_facts(path: str | os.PathLike[str]) -> dict[str, Fact]:
+    """What a C1 file, of any sector size, says of itself: from its counts and its first opening.
+
+    Raises OSError, and FormatError naming the place in the document.
+    """
+    document, wrapper = _documents(os.fspath(path), read_at_most(path, MAX_BYTES))
+    proofs, registered = document.member("vanilla_proofs"), document.find("registered_proof")
+    if isinstance(proofs.value, dict) and len(proofs.value) == 1:
+        proofs = proofs.member(next(iter(proofs.value)))
+    partitions = proofs.items(at_least=1)
+    challenges = [partition.items(at_least=1) for partition in partitions]
+    opening = challenges[0][0]
+    levels = opening.member("comm_d_proofs").member("data").member("Single").member("path").member("path").items()
+    n_bytes = NODE_BYTES << min(len(levels), MAX_LEVELS)  # tree d is binary
+    name = next((size.name for size in SECTOR_SIZES.values() if size.n_bytes == n_bytes), f"{n_bytes} bytes")
+    writer = "filecoin-proofs" if registered is None else "filecoin-proofs-api"
+    return {
+        "form": writer if wrapper is None else f"{writer}, wrapped by a sealing node",
+        **({} if registered is None else {"registered proof": registered.text()}),
+        "sector size": name,
+        "partitions": len(partitions),
+        "challenges": sum(map(len, challenges)),
+        "layers": len(opening.member("labeling_proofs").items()),
+        **{name: document.member(name).element(canonical=False).hex() for name in COMMITMENTS},
+    }
+
+
+def _documents(path: str | None, data: bytes) -> tuple[_Node, _Node | None]:
+    """The object of filecoin-proofs or of its API, and the wrapper around it if there is one."""
+    document = _Node(path, "$", _decode(path, data))
+    wrapped = document.find("Phase1Out")
+    if wrapped is None:
+        return document, None
+    return _Node(path, "$.Phase1Out", _decode(path, wrapped.base64())), document
 
 
 def phase1_to_json(output: Phase1Output) -> str:
@@ -174,16 +211,22 @@ class _Node:
             raise self.error(f"an object with {name}", _kind(self.value))
         return found
 
-    def items(self, n: int | None = None) -> list[_Node]:
-        if not isinstance(self.value, list) or (n is not None and len(self.value) != n):
-            found = f"{len(self.value)} items" if isinstance(self.value, list) else _kind(self.value)
-            raise self.error("an array" if n is None else f"an array of {n} items", found)
+    def items(self, n: int | None = None, *, at_least: int = 0) -> list[_Node]:
+        size = len(self.value) if isinstance(self.value, list) else None
+        if size is None or size < at_least or size != (size if n is None else n):
+            expected = f"an array of {n} items" if n is not None else "an array with items" if at_least else "an array"
+            raise self.error(expected, _kind(self.value) if size is None else f"{size} items")
         return [_Node(self.path, f"{self.place}[{i}]", v) for i, v in enumerate(self.value)]
 
     def count(self) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not 0 <= self.value < 1 << 63:
             raise self.error("a non-negative integer", _kind(self.value))
         return self.value
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.error("text", _kind(self.value))
+        return printable(shorten(self.value))
 
     def equal(self, expected: int) -> None:
         if self.count() != expected:

@@ -51,6 +51,10 @@ class PointReader:
         self._take(f"{name}: {count} points", count * point_bytes(group))
         return count
 
+    def skip_point(self, name: str, group: Group) -> Bytes:
+        """The encoding of one point, which is passed over."""
+        return self._take(f"{name}: 1 points", point_bytes(group))
+
     def end(self) -> None:
         """Raises unless everything was read."""
         left = len(self.data) - self.offset

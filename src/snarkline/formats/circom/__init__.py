@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from snarkline.lazy import exports
 
 if TYPE_CHECKING:
-    from snarkline.formats.circom.info import FileInfo, read_info
+    from snarkline.formats.circom.info import read_info
     from snarkline.formats.circom.proof import (
         proof_from_json,
         proof_to_calldata,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from snarkline.formats.circom.wtns import load_witness, save_witness, write_witness
     from snarkline.formats.circom.zkey import load_proving_key
     from snarkline.formats.circom.zkey_write import save_proving_key
+    from snarkline.formats.facts import FileInfo
 
 __all__ = [
     "FileInfo",
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "snarkline.formats.circom.info": ("FileInfo", "read_info"),
+    "snarkline.formats.circom.info": ("read_info",),
     "snarkline.formats.circom.proof": (
         "proof_from_json",
         "proof_to_calldata",
@@ -70,6 +71,7 @@ _HOMES = {
     "snarkline.formats.circom.wtns": ("load_witness", "save_witness", "write_witness"),
     "snarkline.formats.circom.zkey": ("load_proving_key",),
     "snarkline.formats.circom.zkey_write": ("save_proving_key",),
+    "snarkline.formats.facts": ("FileInfo",),
 }
 
 __getattr__, __dir__ = exports(__name__, _HOMES)

@@ -1,10 +1,9 @@
-"""What a file is and what it says of itself."""
+"""What the files of circom and snarkjs say of themselves."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from snarkline.errors import FormatError
@@ -13,8 +12,8 @@ from snarkline.formats.circom import r1cs, wtns, zkey
 from snarkline.formats.circom.fields import read_scalar_field
 from snarkline.formats.circom.strict_json import KEY, Node, parse
 from snarkline.formats.circom.sym import load_symbols
+from snarkline.formats.facts import KNOWN, Fact, FileInfo
 
-Fact = str | int | bool
 SECTION_NAMES = {
     "r1cs": {1: "header", 2: "constraints", 3: "labels", 4: "custom gates", 5: "custom gate uses"},
     "wtns": {1: "header", 2: "values"},
@@ -22,18 +21,11 @@ SECTION_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class FileInfo:
-    """`kind` is circuit, witness, proving key, symbols, verifying key, proof or public inputs; `facts` is the rest."""
-
-    path: str
-    kind: str
-    n_bytes: int
-    facts: dict[str, Fact]
-
-
 def read_info(path: str | os.PathLike[str]) -> FileInfo:
-    """Facts about any file that this package reads. Values and points are not checked. Raises OSError, FormatError."""
+    """Facts about a file of circom or snarkjs, known by its content. Values and points are not checked.
+
+    Raises OSError and FormatError.
+    """
     head = first_bytes(path, 64)
     magic = head[:4]
     if magic == b"r1cs":
@@ -46,7 +38,7 @@ def read_info(path: str | os.PathLike[str]) -> FileInfo:
         return _of_json(path)
     if re.match(rb"\d+,(-1|\d+),\d+,", head):
         return FileInfo(os.fspath(path), "symbols", Path(path).stat().st_size, {"named wires": len(load_symbols(path))})
-    raise FormatError(path, "offset 0", "a .r1cs, .wtns, .zkey, .sym or .json file", describe_magic(magic))
+    raise FormatError(path, "offset 0", KNOWN, describe_magic(magic))
 
 
 def _of_container(kind: str, container: Container) -> FileInfo:
