@@ -104,6 +104,59 @@ def test_verify_tells_a_proof_from_a_false_one(c1: Path) -> None:
     assert process.returncode == 2 and "expected 192 bytes for 2KiB, found 191" in process.stderr
 
 
+def piped(data: bytes, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """A command that reads standard input and writes bytes."""
+    return subprocess.run([sys.executable, "-m", "snarkline", *map(str, arguments)], input=data, capture_output=True)
+
+
+def test_seal_reads_and_writes_streams(tmp_path: Path) -> None:
+    facts = json.loads((SECTOR / "seal.json").read_text())
+    data, options = (SECTOR / "data").read_bytes(), ["--prover-id", facts["prover_id"], "--sector-id"]
+    options += [facts["sector_id"], "--ticket", facts["ticket"], "--seed", facts["seed"]]
+    sealed = piped(data, "porep", "seal", "-", "-o", "-", "--replica", tmp_path / "replica", "--json", *options)
+    assert sealed.returncode == 0, sealed.stderr
+    assert sealed.stdout == lzma.decompress((SECTOR / "c1.json.xz").read_bytes())
+    assert json.loads(sealed.stderr)["comm_r"] == facts["comm_r"]
+    assert (tmp_path / "replica").read_bytes() == (SECTOR / "sealed").read_bytes()
+    replica = piped(data, "porep", "seal", "-", "-o", tmp_path / "c1.json", "--replica", "-", *options)
+    assert replica.stdout == (SECTOR / "sealed").read_bytes()
+    assert replica.stderr.startswith(b"sealed: comm_r ")
+
+
+@pytest.mark.parametrize(
+    ("n", "found"), [(2033, "at most 2032 bytes, found more"), (2031, "a 2KiB sector holds, .*2031")]
+)
+def test_seal_refuses_streams_of_another_size(n: int, found: str) -> None:
+    process = piped(bytes(n), "porep", "seal", "-", "-o", "-")
+    assert (process.returncode, process.stdout) == (2, b"")
+    assert re.search(f"standard input: size: expected .*{found}", process.stderr.decode()), process.stderr
+
+
+def test_verify_reads_either_file_from_a_stream(c1: Path) -> None:
+    vk, proof = SECTOR / "development.vk", SECTOR / "proof.bin"
+    from_c1 = piped(c1.read_bytes(), "porep", "verify", "-", proof, "--vk", vk)
+    assert (from_c1.returncode, from_c1.stdout) == (0, f"{proof}: valid\n".encode())
+    from_proof = piped(proof.read_bytes(), "porep", "verify", c1, "-", "--vk", vk)
+    assert (from_proof.returncode, from_proof.stdout) == (0, b"standard input: valid\n")
+    cut = piped(proof.read_bytes()[:-1], "porep", "verify", c1, "-", "--vk", vk)
+    assert cut.returncode == 2 and b"standard input: expected 192 bytes for 2KiB, found 191" in cut.stderr
+    both = piped(b"", "porep", "verify", "-", "-", "--vk", vk)
+    assert both.returncode == 2 and b"only one input can be standard input" in both.stderr
+
+
+def test_prove_reads_a_stream(c1: Path) -> None:
+    (c1.parent / "k.params").touch()
+    sound = piped(c1.read_bytes(), "porep", "prove", "-", "--params", c1.parent / "k.params", "-o", "-")
+    assert (sound.returncode, sound.stdout) == (2, b"") and b"alpha_g1: 1 points" in sound.stderr
+    cut = piped(c1.read_bytes()[:-1], "porep", "prove", "-", "--params", c1.parent / "k.params", "-o", "-")
+    assert cut.returncode == 2 and b"standard input: document: expected JSON" in cut.stderr
+
+
+def test_params_are_files() -> None:
+    process = snarkline("porep", "params", "-o", "-")
+    assert process.returncode == 2 and "standard output: output path: expected the path of a file" in process.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_from_a_file_to_a_verified_proof(tmp_path: Path) -> None:
@@ -116,6 +169,9 @@ def test_from_a_file_to_a_verified_proof(tmp_path: Path) -> None:
         done("porep", "prove", c1, "--params", tmp_path, "-o", proof, *options)
         assert done("porep", "verify", c1, proof, "--vk", tmp_path) == {"valid": True}
         proofs.add(proof.read_bytes())
+    streamed = piped(c1.read_bytes(), "porep", "prove", "-", "--params", tmp_path, "-o", "-")
+    assert piped(streamed.stdout, "porep", "verify", c1, "-", "--vk", tmp_path).returncode == 0
+    assert b"192 bytes written to standard output" in streamed.stderr
     assert len(proofs) == 3  # blinding is drawn each time
     changed = json.loads(c1.read_text())
     changed["vanilla_proofs"][0][1]["labeling_proofs"][0]["parents"][0][0] ^= 1

@@ -21,6 +21,9 @@ STANDARD = Path("-")
 """Standard input or output in place of a file."""
 
 
+PIECE_BYTES = 1 << 20
+"""Of standard input, read at a time where its size is bounded."""
+
 MAX_THREADS = 1024
 """What the compiled core takes."""
 
@@ -102,13 +105,20 @@ class Report:
                     status.stop()
 
 
-def require_writable(*outputs: Path | None, inputs: Sequence[Path | None] = ()) -> None:
-    """Refuse, before any work, outputs that cannot be written or that would overwrite an input or one another."""
+def require_writable(
+    *outputs: Path | None, inputs: Sequence[Path | None] = (), files: Sequence[Path | None] = ()
+) -> None:
+    """Refuse, before any work, outputs that cannot be written or that would overwrite an input or one another.
+
+    `files` are more outputs, none of which can be standard output.
+    """
     from snarkline.errors import FormatError
 
     seen: set[str] = set()
     read = [path for path in inputs if path is not None and path != STANDARD]
-    for path in outputs:
+    if STANDARD in files:
+        raise FormatError(named(STANDARD), "output path", "the path of a file", "-")
+    for path in (*outputs, *files):
         if path is None:
             continue
         target = "-" if path == STANDARD else os.path.realpath(path)
@@ -154,6 +164,34 @@ def output_stream(path: Path) -> Iterator[BinaryIO]:
 def input_bytes(path: Path) -> Path | bytes:
     """The path, or what standard input holds."""
     return sys.stdin.buffer.read() if path == STANDARD else path
+
+
+def bytes_at_most(path: Path, n: int) -> bytes:
+    """What a file or standard input holds. Raises OSError, and FormatError for more than `n` bytes."""
+    from snarkline.errors import FormatError
+    from snarkline.formats.binary import read_at_most
+
+    if path != STANDARD:
+        return read_at_most(path, n)
+    data = bytearray()
+    while piece := sys.stdin.buffer.read(min(PIECE_BYTES, n + 1 - len(data))):
+        data += piece
+        if len(data) > n:
+            raise FormatError(source_name(path), "size", f"at most {n} bytes", "more")
+    return bytes(data)
+
+
+def require_one_stream(*inputs: Path | None) -> None:
+    """Refuse inputs of which more than one is standard input."""
+    from snarkline.errors import MismatchError
+
+    if inputs.count(STANDARD) > 1:
+        raise MismatchError("only one input can be standard input")
+
+
+def source_name(path: Path) -> str:
+    """An input as messages call it."""
+    return "standard input" if path == STANDARD else str(path)
 
 
 def named(path: Path) -> str:

@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption, output_stream, require_writable
+from snarkline.cli.output import (
+    JsonOption,
+    QuietOption,
+    Report,
+    ThreadsOption,
+    bytes_at_most,
+    named,
+    output_stream,
+    require_one_stream,
+    require_writable,
+    source_name,
+)
 from snarkline.cli.prove import USUAL, BackendName, ReleaseName
 
 if TYPE_CHECKING:
+    from snarkline.filecoin.porep.vanilla import Phase1Output
     from snarkline.filecoin.registry import SectorSize
 
 MAX_PROOF_BYTES = 1 << 16
@@ -48,11 +60,11 @@ VersionOption = Annotated[
 
 @app.command()
 def seal(
-    data: Annotated[Path, typer.Argument(help="The sector's data: 127/128 of the sector size.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the C1 output goes (.json).")],
+    data: Annotated[Path, typer.Argument(help="The sector's data, 127/128 of the sector size; or -.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the C1 output goes (.json); or -.")],
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
-    replica: Annotated[Path | None, typer.Option("--replica", help="Where the sealed sector goes.")] = None,
+    replica: Annotated[Path | None, typer.Option("--replica", help="Where the sealed sector goes; or -.")] = None,
     prover_id: Annotated[str, typer.Option("--prover-id", help="32 bytes, hexadecimal.")] = "00" * 32,
     sector_id: Annotated[int, typer.Option("--sector-id", min=0, help="Number of the sector.")] = 0,
     ticket: Annotated[str | None, typer.Option("--ticket", help="32 bytes, hexadecimal; random if not given.")] = None,
@@ -70,9 +82,8 @@ def seal(
     from snarkline.filecoin.porep.seal import seal as seal_sector
     from snarkline.filecoin.porep.vanilla import prove_partitions
     from snarkline.filecoin.registry import PorepVersion
-    from snarkline.formats.binary import read_at_most
 
-    report = Report(as_json=as_json, quiet=quiet, outputs=(output,))
+    report = Report(as_json=as_json, quiet=quiet, outputs=(output, replica))
     require_writable(output, replica, inputs=[data])
     sector_size = _size(size)
     facts = SectorFacts(
@@ -81,10 +92,10 @@ def seal(
     chosen_seed = _bytes("seed", seed)
     started = time.perf_counter()
     with report.working("sealing"):
-        content = read_at_most(data, sector_size.unpadded_bytes)
+        content = bytes_at_most(data, sector_size.unpadded_bytes)
         if len(content) != sector_size.unpadded_bytes:
             expected = f"{sector_size.unpadded_bytes} bytes, what a {size.value} sector holds"
-            raise FormatError(data, "size", expected, f"{len(content)} bytes")
+            raise FormatError(source_name(data), "size", expected, f"{len(content)} bytes")
         sealed = seal_sector(facts, content)
         phase1 = prove_partitions(sealed, chosen_seed)
     with ExitStack() as outputs:
@@ -92,7 +103,7 @@ def seal(
             outputs.enter_context(output_stream(replica)).write(sealed.replica.tobytes())
         stage_text(outputs, {output: phase1_to_json(phase1)})
     seconds = time.perf_counter() - started
-    report.line(f"sealed: comm_r {sealed.comm_r.hex()}, C1 written to {output} ({seconds:.2f} s)")
+    report.line(f"sealed: comm_r {sealed.comm_r.hex()}, C1 written to {named(output)} ({seconds:.2f} s)")
     report.result(
         {
             "c1": str(output),
@@ -123,7 +134,7 @@ def params(
     sector_size = _size(size)
     path = output / f"{sector_size.parameter_stem()}.params" if output.is_dir() else output
     vk = path.with_suffix(".vk")
-    require_writable(path, vk)
+    require_writable(files=(path, vk))
     started = time.perf_counter()
     with report.working("making development parameters"):
         key = setup(porep_circuit(sector_size), layout=bellperson_layout)
@@ -136,9 +147,11 @@ def params(
 
 @app.command()
 def prove(
-    c1: Annotated[Path, typer.Argument(help="Output of commit phase 1 (.json).", metavar="C1.json")],
+    c1: Annotated[
+        Path, typer.Argument(help="Output of commit phase 1 (.json); - is standard input.", metavar="C1.json")
+    ],
     parameters: Annotated[Path | None, typer.Option("--params", help="Parameter file, or the folder of it.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof bytes go.")] = Path("proof.bin"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof bytes go; or -.")] = Path("proof.bin"),
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
     backend: Annotated[BackendName, typer.Option("--backend", help="Where to prove.")] = BackendName.auto,
@@ -154,7 +167,7 @@ def prove(
             "provers behind a language boundary have it.",
         ),
     ] = False,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the timeline (.json or .html).")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the timeline (.json or .html); or -.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -163,7 +176,6 @@ def prove(
 
     from snarkline import Timeline, load_proving_key, span
     from snarkline.cli.output import stage_text
-    from snarkline.filecoin.porep.c1 import load_phase1
     from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters, graph_of
     from snarkline.filecoin.porep.vanilla import check_phase1
     from snarkline.filecoin.registry import PorepVersion
@@ -177,7 +189,7 @@ def prove(
     with ExitStack() as outputs:
         with timeline or nullcontext(), report.working("proving"), span("snarkline porep prove"):
             with span("load"):
-                phase1 = load_phase1(c1, sector_size)
+                phase1 = _phase1(c1, sector_size)
                 check_phase1(phase1, graph_of(sector_size, porep_version))  # before parameters, which take seconds
                 key = load_proving_key(path)
             with PorepProver(
@@ -191,9 +203,9 @@ def prove(
             stage_text(outputs, {trace: timeline.rendered(trace)})
     note = "" if prover.note == USUAL else f", {prover.note}"
     seconds = f"parameters {loaded - started:.2f} s, proof {proved - loaded:.2f} s"
-    report.line(f"{len(proofs)} bytes written to {output} ({seconds}{note})")
+    report.line(f"{len(proofs)} bytes written to {named(output)} ({seconds}{note})")
     if trace is not None:
-        report.line(f"timeline written to {trace}")
+        report.line(f"timeline written to {named(trace)}")
     report.result(
         {
             "proof": str(output),
@@ -208,8 +220,10 @@ def prove(
 
 @app.command()
 def verify(
-    c1: Annotated[Path, typer.Argument(help="The sector's commitments and seed: its C1 output.", metavar="C1.json")],
-    proof: Annotated[Path, typer.Argument(help="Proof bytes.", metavar="PROOF.bin")],
+    c1: Annotated[
+        Path, typer.Argument(help="The sector's commitments and seed: its C1 output; or -.", metavar="C1.json")
+    ],
+    proof: Annotated[Path, typer.Argument(help="Proof bytes; - is standard input.", metavar="PROOF.bin")],
     vk: Annotated[Path | None, typer.Option("--vk", help="Verifying key file, or the folder of it.")] = None,
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
@@ -218,21 +232,26 @@ def verify(
 ) -> None:
     """Verify the proofs of a sector. Exit code 1 if they do not hold."""
     from snarkline import load_verifying_key
-    from snarkline.filecoin.porep.c1 import load_phase1
     from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters, verify_porep
     from snarkline.filecoin.registry import PorepVersion
-    from snarkline.formats.binary import read_at_most
 
     report = Report(as_json=as_json, quiet=quiet)
+    require_one_stream(c1, proof)
     sector_size = _size(size)
     key = load_verifying_key(find_parameters(sector_size, vk or PARAMETER_FOLDER, ".vk"))
-    known = load_phase1(c1, sector_size).commitments
-    data = read_at_most(proof, MAX_PROOF_BYTES)
-    holds = verify_porep(key, sector_size, PorepVersion(version.value), known, data, path=str(proof))
-    report.line(f"{proof}: {'valid' if holds else 'INVALID'}")
+    known = _phase1(c1, sector_size).commitments
+    data, name = bytes_at_most(proof, MAX_PROOF_BYTES), source_name(proof)
+    holds = verify_porep(key, sector_size, PorepVersion(version.value), known, data, path=name)
+    report.line(f"{name}: {'valid' if holds else 'INVALID'}")
     report.result({"valid": holds})
     if not holds:
         raise SystemExit(1)
+
+
+def _phase1(c1: Path, size: SectorSize) -> Phase1Output:
+    from snarkline.filecoin.porep.c1 import MAX_BYTES, parse_phase1
+
+    return parse_phase1(bytes_at_most(c1, MAX_BYTES), size, path=source_name(c1))
 
 
 def _size(name: SectorName) -> SectorSize:
