@@ -86,6 +86,23 @@ def test_public_inputs_out_and_facts_on_standard_error(run: Run, circuit: Path) 
     assert json.loads(outcome.err.splitlines()[-1])["public"] == "-"
 
 
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+def test_texts_go_to_standard_output_and_messages_beside_it(run: Run, circuit: Path) -> None:
+    made = run("setup", circuit / "circuit.r1cs", "-o", "k.zkey", "--vk", "-", "--json")
+    assert json.loads(made.out)["protocol"] == "groth16" and json.loads(made.err.splitlines()[-1])["vk"] == "-"
+    taken = run("export", circuit / "circuit.zkey", "--vk", "-")
+    assert json.loads(taken.out) == json.loads((circuit / "verification_key.json").read_text())
+    assert taken.err == "verifying key written to standard output\n"
+    page = run("profile", circuit / "circuit.r1cs", "--html", "-")
+    assert page.out.startswith("<!doctype html>") and page.err.endswith("profile written to standard output\n")
+
+
+def test_keys_are_files(run: Run, circuit: Path) -> None:
+    outcome = run("setup", circuit / "circuit.r1cs", "-o", "-")
+    assert (outcome.code, outcome.out) == (2, "") and not Path("-").exists()
+    assert outcome.err == "error: standard output: output path: expected the path of a file, found -\n"
+
+
 def test_not_two_outputs_on_standard_output(run: Run, circuit: Path) -> None:
     outcome = run("prove", circuit / "circuit.zkey", circuit / "circuit.wtns", "-o", "-", "--public", "-")
     assert (outcome.code, outcome.out) == (2, "")

@@ -213,7 +213,7 @@ def compile(  # the command's name
     report = Report(as_json=as_json, quiet=quiet)
     if (wtns is None) != (input_ is None):
         raise MismatchError("a witness needs both --input INPUT.json and --wtns WITNESS.wtns")
-    require_writable(r1cs, sym, wtns, inputs=[source_file(circuit), input_])
+    require_writable(inputs=[source_file(circuit), input_], files=(r1cs, sym, wtns))
     with report.working("compiling"):
         compiled = compile_circuit(circuit, curve, sizes)
         system = compiled.r1cs

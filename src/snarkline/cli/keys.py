@@ -7,7 +7,7 @@ from typing import Annotated
 
 from snarkline.cli.circuit import CurveOption, SizesOption, compile_circuit, is_python_circuit, source_file
 from snarkline.cli.options import Argument, Option
-from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable, write_text
+from snarkline.cli.output import JsonOption, QuietOption, Report, named, require_writable, write_text
 
 
 def setup(
@@ -24,10 +24,10 @@ def setup(
 
     from snarkline import load_r1cs, save_proving_key
     from snarkline import setup as make_key
-    from snarkline.formats.circom import save_verifying_key
+    from snarkline.formats.circom import verifying_key_to_json
 
-    report = Report(as_json=as_json, quiet=quiet)
-    require_writable(output, vk, inputs=[source_file(r1cs)])
+    report = Report(as_json=as_json, quiet=quiet, outputs=(vk,))
+    require_writable(vk, inputs=[source_file(r1cs)], files=(output,))
     started = time.perf_counter()
     with report.working("setting up a development key"):
         in_python = is_python_circuit(r1cs)
@@ -35,9 +35,9 @@ def setup(
         key = make_key(circuit)
         save_proving_key(key, output)
         if vk is not None:
-            save_verifying_key(key.verifying_key, vk)
+            write_text({vk: verifying_key_to_json(key.verifying_key)})
     seconds = time.perf_counter() - started
-    beside = "" if vk is None else f", verifying key to {vk}"
+    beside = "" if vk is None else f", verifying key to {named(vk)}"
     report.line(f"development key written to {output}{beside} ({seconds:.2f} s)")
     report.result(
         {
@@ -62,7 +62,7 @@ def export(
     from snarkline.errors import MismatchError
     from snarkline.formats.circom import verifier_to_solidity, verifying_key_to_json
 
-    report = Report(as_json=as_json, quiet=quiet)
+    report = Report(as_json=as_json, quiet=quiet, outputs=(vk, solidity))
     if vk is None and solidity is None:
         raise MismatchError("nothing to export: give --vk PATH, --solidity PATH, or both")
     require_writable(vk, solidity, inputs=[key])
@@ -74,5 +74,5 @@ def export(
         files[solidity] = verifier_to_solidity(verifying_key)
     write_text(files)
     for path in files:
-        report.line(f"{'verifying key' if path == vk else 'Solidity verifier'} written to {path}")
+        report.line(f"{'verifying key' if path == vk else 'Solidity verifier'} written to {named(path)}")
     report.result({"written": [str(path) for path in files]})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from snarkline.cli.circuit import CurveOption, SizesOption, compile_circuit, is_python_circuit, source_file
 from snarkline.cli.options import Argument, Option
-from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable, write_text
+from snarkline.cli.output import JsonOption, QuietOption, Report, named, require_writable, write_text
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -30,14 +30,14 @@ def profile(
     """Show where the constraints of a circuit come from."""
     from snarkline.circuit.profiling import to_html
 
-    report = Report(as_json=as_json, quiet=quiet)
+    report = Report(as_json=as_json, quiet=quiet, outputs=(html,))
     require_writable(html, inputs=[source_file(circuit), sym])
     root = _profile(circuit, sym, curve, sizes)
     if html is not None:
         write_text({html: to_html(root)})
     report.show(_tree(root, depth))
     if html is not None:
-        report.line(f"profile written to {html}")
+        report.line(f"profile written to {named(html)}")
     report.result(root.to_dict())
 
 
