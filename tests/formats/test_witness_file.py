@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,21 @@ def test_round_trip(curve: Curve, values: list[int], tmp_path: Path) -> None:
     assert witness.values.to_ints() == values
     save_witness(witness, tmp_path / "w")
     assert (tmp_path / "w").read_bytes() == data
+
+
+def test_a_file_cut_short_while_it_is_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, preadv = vector("multiplier_bn128", "circuit.wtns"), os.preadv
+    for n in (0, 1, len(data) // 2, len(data) - 1):
+        (tmp_path / "w").write_bytes(data)
+
+        def cut(descriptor: int, buffers: list[bytearray], offset: int, n: int = n) -> int:
+            os.truncate(tmp_path / "w", n)
+            return preadv(descriptor, buffers, offset)
+
+        monkeypatch.setattr(os, "preadv", cut)
+        with pytest.raises(FormatError, match="found a file that is written to"):
+            load_witness(tmp_path / "w")
+        monkeypatch.undo()
 
 
 def test_an_array_of_values() -> None:

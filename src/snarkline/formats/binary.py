@@ -6,7 +6,8 @@
     sections: u32 id, u64 size, then `size` bytes
 
 All integers are little-endian and nothing is aligned. Sections stand in any order; ids that a reader does not know are
-skipped. A file is mapped, not read; every size is held against the length of the file before it is used.
+skipped. A circuit and a key are mapped, a witness is read; every size is held against the length of the file before it
+is used.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import stat
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +136,7 @@ class MappedFile:
 
     The mapping outlives the file's name: deleting or renaming it, or renaming another over it (as our writers do), is
     harmless. Whoever writes into the file itself changes what is mapped, and whoever cuts it short takes the pages
-    away, which ends a process that touches them (SIGBUS); `changed` tells before that, and `read_file` is safe of it.
+    away, which ends a process that touches them (SIGBUS); `changed` tells before that, and an `OpenFile` is safe of it.
     """
 
     path: str
@@ -145,8 +147,7 @@ class MappedFile:
 
     def changed(self) -> bool:
         """Whether the file was written to or cut since it was mapped."""
-        status = os.fstat(self._descriptor)
-        return (status.st_size, status.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
+        return _changed(self._descriptor, self._status)
 
     def release_pages(self) -> None:
         """Takes the file's pages out of the process's resident memory. Whoever reads them gets them back from the
@@ -178,19 +179,58 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
     return mapped
 
 
-def read_file(path: str | os.PathLike[str]) -> Bytes:
+class OpenFile:
+    """A regular file that is read, not mapped: one that is cut short or written to meanwhile is a FormatError.
+
+    `size` is that at its opening. A context manager. Raises OSError, and FormatError for what is not a regular file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._descriptor = open_regular(path)
+        self._status = os.fstat(self._descriptor)
+        self.size = self._status.st_size
+
+    def read(self, offset: int, out: Bytes) -> Bytes:
+        """Fills `out` with the bytes from an offset on. Raises FormatError where the file ends before that."""
+        position, count = 0, 1
+        while position < len(out) and count:
+            count = os.preadv(self._descriptor, [out[position:]], offset + position)
+            position += count
+        if position < len(out):
+            raise self._unsteady()
+        return out
+
+    def require_steady(self) -> None:
+        """Raises FormatError if the file was written to or cut since it was opened."""
+        if _changed(self._descriptor, self._status):
+            raise self._unsteady()
+
+    def _unsteady(self) -> FormatError:
+        return FormatError(self.path, "file", "data that stays as it is while it is read", "a file that is written to")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+
+def _changed(descriptor: int, before: os.stat_result) -> bool:
+    status = os.fstat(descriptor)
+    return (status.st_size, status.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
+
+
+def read_file(path: str | os.PathLike[str], *, secret: bool = False) -> Bytes:
     """A regular file's bytes in memory of this process's own: nothing that happens to the file later matters.
 
-    Raises OSError, and FormatError for what is not a regular file or is written to meanwhile.
+    With `secret` the memory is wiped when it is given back. Raises OSError, and FormatError for what is not a regular
+    file or is written to meanwhile.
     """
-    mapped = map_file(path)
-    data: Bytes = _native.arena().empty((len(mapped.data),), np.uint8)
-    position, count = 0, 1
-    while position < len(data) and count:
-        count = os.preadv(mapped._descriptor, [data[position:]], position)
-        position += count
-    if position < len(data) or mapped.changed():
-        raise FormatError(path, "file", "data that stays as it is while it is read", "a file that is written to")
+    with OpenFile(path) as file:
+        data: Bytes = _native.arena().empty((file.size,), np.uint8, secret=secret)
+        file.read(0, data)
+        file.require_steady()
     return data
 
 
@@ -227,15 +267,15 @@ def _open(path: str | os.PathLike[str]) -> int:
 
 
 def open_container(
-    source: str | os.PathLike[str] | Buffer, magic: str, max_version: int, *, copy: bool = False
+    source: str | os.PathLike[str] | Buffer, magic: str, max_version: int, *, copy: bool = False, secret: bool = False
 ) -> Container:
     """Opens a file, or bytes in memory, whose magic must be `magic` and whose version at most `max_version`.
 
-    With `copy` a file is read (`read_file`) instead of mapped.
+    With `copy` a file is read (`read_file`) instead of mapped, with `secret` to memory that is wiped.
     """
     if isinstance(source, (str, os.PathLike)):
         if copy:
-            return parse_container(os.fspath(source), read_file(source), magic, max_version)
+            return parse_container(os.fspath(source), read_file(source, secret=secret), magic, max_version)
         mapped = map_file(source)
         return replace(parse_container(mapped.path, mapped.data, magic, max_version), source=mapped)
     data = np.frombuffer(source, dtype=np.uint8) if not isinstance(source, np.ndarray) else np.ravel(source)

@@ -15,7 +15,7 @@ from snarkline.curves.point import Coordinate, Point, PointTable
 from snarkline.curves.vector import Limbs
 from snarkline.errors import FormatError
 from snarkline.formats import _native
-from snarkline.formats.binary import Bytes
+from snarkline.formats.binary import Bytes, OpenFile
 from snarkline.formats.points import check_point
 
 CURVE = BLS12_381
@@ -30,15 +30,17 @@ def point_bytes(group: Group) -> int:
     return COORDINATE_BYTES * (2 if group is Group.G1 else 4)
 
 
-def decode_points(path: str | None, offset: int, data: Bytes, group: Group, out: Limbs) -> PointTable:
-    """Uncompressed points to Montgomery form in `out`, shape (n, point_limbs).
+def decode_points(file: OpenFile, offset: int, group: Group, out: Limbs) -> PointTable:
+    """The uncompressed points at an offset of a file, to Montgomery form in `out`, shape (n, point_limbs).
 
     Raises FormatError for a compressed point, for infinity, which has no place in a key, and for a coordinate that is
-    not below q. `offset` is where `data` lies in the file. Whether points are on the curve is not looked at.
+    not below q. Whether points are on the curve is not looked at.
     """
-    size = point_bytes(group)
+    path, size = file.path, point_bytes(group)
+    buffer = np.empty(min(len(out), PIECE_POINTS) * size, np.uint8)
     for first in range(0, len(out), PIECE_POINTS):
-        rows = data[first * size : (first + PIECE_POINTS) * size].reshape(-1, size)
+        piece_bytes = buffer[: min(PIECE_POINTS, len(out) - first) * size]
+        rows = file.read(offset + first * size, piece_bytes).reshape(-1, size)
         flagged = np.flatnonzero((rows[:, 0] & FLAGS != 0) | ~rows.any(axis=1))
         if len(flagged):
             bad = int(flagged[0])

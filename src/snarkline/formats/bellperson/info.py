@@ -11,7 +11,7 @@ from snarkline.formats.bellperson.encoding import COMPRESSED, CURVE, INFINITY, p
 from snarkline.formats.bellperson.params import ARRAYS
 from snarkline.formats.bellperson.proof import PROOF_BYTES
 from snarkline.formats.bellperson.reader import HEAD, PointReader
-from snarkline.formats.binary import first_bytes, map_file
+from snarkline.formats.binary import OpenFile, first_bytes
 from snarkline.formats.facts import KNOWN, Fact, FileInfo
 
 PARAMETERS, VERIFYING_KEY = ".params", ".vk"
@@ -33,26 +33,26 @@ def read_info(path: str | os.PathLike[str]) -> FileInfo:
 
 
 def _of_key(path: str | os.PathLike[str], kind: str) -> FileInfo:
-    mapped = map_file(path)
-    reader = PointReader(mapped.path, mapped.data)
-    head = {name: reader.skip_point(name, group) for name, group in HEAD}
-    arrays = {"ic": (Group.G1, reader.skip("ic", Group.G1))}
-    if kind == "proving key":
-        arrays |= {name: (group, reader.skip(name, group)) for name, group in ARRAYS}
-    reader.end()
+    with OpenFile(path) as file:
+        reader = PointReader(file)
+        head = {name: reader.skip_point(name, group) for name, group in HEAD}
+        arrays = {"ic": (Group.G1, reader.skip("ic", Group.G1))}
+        if kind == "proving key":
+            arrays |= {name: (group, reader.skip(name, group)) for name, group in ARRAYS}
+        reader.end()
     n_bound = arrays["ic"][1]
     if n_bound == 0:
-        raise FormatError(mapped.path, "ic: count", "1 or more", 0)
+        raise FormatError(file.path, "ic: count", "1 or more", 0)
     facts: dict[str, Fact] = {"protocol": "groth16", "curve": CURVE.name}
     if kind == "proving key":
         facts |= {"wires": n_bound + arrays["l"][1], "domain size": arrays["h"][1] + 1}
     sizes = [f"{name} {n} points ({n * point_bytes(group)} bytes)" for name, (group, n) in arrays.items()]
     facts |= {
         "public inputs": n_bound - 1,
-        "anyone can forge (gamma = delta)": bool((head["gamma_g2"] == head["delta_g2"]).all()),
+        "anyone can forge (gamma = delta)": head["gamma_g2"] == head["delta_g2"],
         "arrays": ", ".join(sizes),
     }
-    return FileInfo(mapped.path, kind, len(mapped.data), facts)
+    return FileInfo(file.path, kind, file.size, facts)
 
 
 def _of_proofs(path: str | os.PathLike[str]) -> FileInfo:

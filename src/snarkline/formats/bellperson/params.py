@@ -16,7 +16,7 @@ from snarkline.formats.atomic import atomic_write
 from snarkline.formats.bellperson.encoding import CURVE
 from snarkline.formats.bellperson.reader import PointReader
 from snarkline.formats.bellperson.vk import counted, read_verifying_key, verifying_key_pieces
-from snarkline.formats.binary import MappedFile, map_file
+from snarkline.formats.binary import OpenFile
 from snarkline.groth16.keys import HBasis, ProvingKey, Query
 from snarkline.groth16.layout import bellperson_layout
 from snarkline.trace import span
@@ -28,34 +28,29 @@ ARRAYS = (("h", Group.G1), ("l", Group.G1), ("a", Group.G1), ("b_g1", Group.G1),
 class BellpersonProvingKey(ProvingKey):
     """A proving key from a .params file. Its points were decoded: the file is not looked at again."""
 
-    source: MappedFile
+    file: str
 
     @property
     def path(self) -> str | None:
-        return self.source.path
+        return self.file
 
 
 def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = False) -> ProvingKey:
-    """The proving key in a .params file, decoded to memory.
+    """The proving key in a .params file, read and decoded to memory.
 
-    Pages of the file that were decoded do not stay in resident memory.
     Checked: the counts against each other and the file, every point on its curve (with `check_subgroup` also of order
     r; the verifying key's points always), no infinity. Raises OSError and FormatError.
     """
-    with span("load parameters"):
-        mapped = map_file(path)
-        reader = PointReader(mapped.path, mapped.data)
+    with span("load parameters"), OpenFile(path) as file:
+        reader = PointReader(file)
         vk, points = read_verifying_key(reader)
-        tables = {}
-        for name, group in ARRAYS:
-            tables[name] = reader.table(name, group, subgroup=check_subgroup)
-            mapped.release_pages()  # decoded: else the file would be resident beside the tables, and be as large
+        tables = {name: reader.table(name, group, subgroup=check_subgroup) for name, group in ARRAYS}
         reader.end()
     n_rows = len(tables["h"]) + 1
     if n_rows & (n_rows - 1):
-        raise FormatError(mapped.path, "h: count", "one below a power of two", len(tables["h"]))
+        raise FormatError(file.path, "h: count", "one below a power of two", len(tables["h"]))
     if len(tables["b_g1"]) != len(tables["b_g2"]):
-        raise FormatError(mapped.path, "b_g2: count", f"that of b_g1, {len(tables['b_g1'])}", len(tables["b_g2"]))
+        raise FormatError(file.path, "b_g2: count", f"that of b_g1, {len(tables['b_g1'])}", len(tables["b_g2"]))
     layout = bellperson_layout(CURVE, n_rows)
     n_bound = len(vk.ic)
     return BellpersonProvingKey(
@@ -74,7 +69,7 @@ def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = Fals
         l=Query(tables["l"], first=n_bound),
         h=tables["h"],
         filtered=True,
-        source=mapped,
+        file=file.path,
     )
 
 
@@ -87,10 +82,10 @@ class ParameterSizes(NamedTuple):
 
 def parameter_sizes(path: str | os.PathLike[str]) -> ParameterSizes:
     """What the counts of a .params file say, without a look at its points. Raises OSError and FormatError."""
-    mapped = map_file(path)
-    reader = PointReader(mapped.path, mapped.data)
-    vk, _ = read_verifying_key(reader)
-    n_rows, n_private = 1 + reader.skip("h", Group.G1), reader.skip("l", Group.G1)
+    with OpenFile(path) as file:
+        reader = PointReader(file)
+        vk, _ = read_verifying_key(reader)
+        n_rows, n_private = 1 + reader.skip("h", Group.G1), reader.skip("l", Group.G1)
     return ParameterSizes(n_rows, len(vk.ic) + n_private)
 
 

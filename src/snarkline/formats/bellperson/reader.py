@@ -9,7 +9,7 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.errors import FormatError
 from snarkline.formats import _native
 from snarkline.formats.bellperson.encoding import CURVE, decode_points, point_bytes
-from snarkline.formats.binary import Bytes
+from snarkline.formats.binary import OpenFile
 from snarkline.formats.points import check_point, check_points
 from snarkline.trace import span
 
@@ -25,10 +25,10 @@ HEAD = (
 
 
 class PointReader:
-    """Reads a file's bytes front to back; running out of them is a FormatError that names the field."""
+    """Reads a file front to back; running out of bytes is a FormatError that names the field."""
 
-    def __init__(self, path: str | None, data: Bytes) -> None:
-        self.path, self.data, self.offset = path, data, 0
+    def __init__(self, file: OpenFile) -> None:
+        self.file, self.path, self.offset = file, file.path, 0
 
     def point(self, name: str, group: Group) -> Point:
         """One point, of order r and not infinity."""
@@ -48,31 +48,35 @@ class PointReader:
     def skip(self, name: str, group: Group) -> int:
         """The count of an array, whose points are passed over."""
         count = self._count(name)
-        self._take(f"{name}: {count} points", count * point_bytes(group))
+        self._pass(f"{name}: {count} points", count * point_bytes(group))
         return count
 
-    def skip_point(self, name: str, group: Group) -> Bytes:
-        """The encoding of one point, which is passed over."""
-        return self._take(f"{name}: 1 points", point_bytes(group))
+    def skip_point(self, name: str, group: Group) -> bytes:
+        """The encoding of one point, which is not looked at."""
+        return self._bytes(f"{name}: 1 points", point_bytes(group))
 
     def end(self) -> None:
-        """Raises unless everything was read."""
-        left = len(self.data) - self.offset
+        """Raises unless everything was read, of a file that stayed as it was."""
+        left = self.file.size - self.offset
         if left:
             raise FormatError(self.path, f"offset {self.offset}", "the end of the file", f"{left} more bytes")
+        self.file.require_steady()
 
     def _count(self, name: str) -> int:
-        return int.from_bytes(self._take(f"{name}: count", 4).tobytes(), "big")
+        return int.from_bytes(self._bytes(f"{name}: count", 4), "big")
 
     def _decode(self, name: str, group: Group, count: int) -> PointTable:
-        offset = self.offset
-        data = self._take(f"{name}: {count} points", count * point_bytes(group))
+        offset = self._pass(f"{name}: {count} points", count * point_bytes(group))
         out = _native.arena().empty((count, CURVE.point_limbs(group)), np.uint64)
-        return decode_points(self.path, offset, data, group, out)
+        return decode_points(self.file, offset, group, out)
 
-    def _take(self, field: str, n: int) -> Bytes:
-        left = len(self.data) - self.offset
+    def _bytes(self, field: str, n: int) -> bytes:
+        return self.file.read(self._pass(field, n), np.empty(n, np.uint8)).tobytes()
+
+    def _pass(self, field: str, n: int) -> int:
+        """The offset of a field of `n` bytes, which is passed."""
+        offset, left = self.offset, self.file.size - self.offset
         if n > left:
-            raise FormatError(self.path, f"offset {self.offset}: {field}", f"{n} bytes", f"{left} bytes left")
+            raise FormatError(self.path, f"offset {offset}: {field}", f"{n} bytes", f"{left} bytes left")
         self.offset += n
-        return self.data[self.offset - n : self.offset]
+        return offset

@@ -16,7 +16,7 @@ from snarkline.errors import FormatError, MismatchError
 from snarkline.formats.atomic import atomic_write
 from snarkline.formats.bellperson.encoding import CURVE, encode_points
 from snarkline.formats.bellperson.reader import HEAD, PointReader
-from snarkline.formats.binary import Bytes, map_file
+from snarkline.formats.binary import Bytes, OpenFile
 from snarkline.groth16.keys import ProvingKey, VerifyingKey
 
 
@@ -25,10 +25,10 @@ def load_verifying_key(path: str | os.PathLike[str]) -> VerifyingKey:
 
     Raises OSError and FormatError.
     """
-    mapped = map_file(path)
-    reader = PointReader(mapped.path, mapped.data)
-    key, _ = read_verifying_key(reader)
-    reader.end()
+    with OpenFile(path) as file:
+        reader = PointReader(file)
+        key, _ = read_verifying_key(reader)
+        reader.end()
     return key
 
 

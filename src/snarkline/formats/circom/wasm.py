@@ -30,7 +30,7 @@ from snarkline.curves.curve import Curve, curve_by_scalar_modulus
 from snarkline.curves.vector import Limbs, ints_to_limbs
 from snarkline.errors import FormatError, InputError
 from snarkline.formats import _native
-from snarkline.formats.binary import map_file
+from snarkline.formats.binary import read_file
 from snarkline.formats.circom.inputs import Inputs, read_inputs, value_modulo
 from snarkline.formats.circom.strict_json import Node
 from snarkline.formats.circom.sym import load_symbols
@@ -111,7 +111,7 @@ class WitnessCalculator:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         runtime = _runtime()
         self.path = os.fspath(path)
-        code = map_file(path).data.tobytes()
+        code = read_file(path).tobytes()
         if code[:4] != b"\0asm":
             raise FormatError(self.path, "offset 0 (magic)", r"b'\x00asm'", repr(code[:4]) if code else "no bytes")
         self._engine = runtime.Engine()

@@ -29,10 +29,10 @@ def load_witness(
 ) -> Witness:
     """A witness from a .wtns file, from the bytes of one, or from an array of values.
 
-    An array of values has dtype uint64 and shape (n, 4), canonical, and needs `curve`. The values are copied into
-    memory of the witness's own, which is wiped when it is given back. With `curve`, a file of another curve is
-    refused. Raises OSError, InputError for a source of another type, and FormatError where a value is not below r
-    (the wire is named, the value is not shown) or wire 0 is not 1.
+    An array of values has dtype uint64 and shape (n, 4), canonical, and needs `curve`. A file is read, not mapped; the
+    values are copied into memory of the witness's own, which is wiped when it is given back, as what was read is. With
+    `curve`, a file of another curve is refused. Raises OSError, InputError for a source of another type, and
+    FormatError where a value is not below r (the wire is named, the value is not shown) or wire 0 is not 1.
     """
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview, np.ndarray)):
         accepted = "a path, the bytes of a .wtns file, or an array of uint64 values of shape (n, 4)"
@@ -42,7 +42,7 @@ def load_witness(
             found = f"{source.dtype} {source.shape}" + (" without a curve" if curve is None else "")
             raise FormatError(None, "array", "uint64 values of shape (n, 4) and their curve", found)
         return _checked(None, "wire", curve, source, threads)
-    container = open_container(source, "wtns", VERSION)
+    container = open_container(source, "wtns", VERSION, copy=True, secret=True)
     header = container.cursor(1, "header")
     found_curve = read_scalar_field(header, curve)
     n = header.u32("number of wires")
