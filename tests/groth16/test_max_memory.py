@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +15,22 @@ import pytest
 from tiny_circuits import EDGE_CIRCUITS, development_key
 
 from snarkline import load_proving_key, save_proving_key, setup
+from snarkline.circuit.system import ConstraintSystem
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import BudgetError, SecurityWarning
 from snarkline.formats.circom import save_witness
 from snarkline.groth16 import prover as prover_module
 from snarkline.groth16.footprint import LEAST_SLICE, POINTS_AT_ONCE, SLACK_BYTES, Sizes, resident_bytes
+from snarkline.groth16.layout import bellperson_layout
 from snarkline.groth16.prover import Prover
 from snarkline.r1cs.matrices import R1CS, Matrices, SparseMatrix
+from snarkline.r1cs.structured_witness import run_program
 from snarkline.r1cs.witness import Witness
 
 LADDER = EDGE_CIRCUITS["17 constraints"]()
 MIB = 1 << 20
+EXAMPLES = Path(__file__).parents[2] / "examples" / "circuits"
 
 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
@@ -31,7 +39,7 @@ def test_slices_give_the_same_proof(curve: Curve, points_at_once: int, monkeypat
     key, witness = development_key("17 constraints", curve), LADDER.witness(curve)
     with Prover(key, threads=1) as prover:
         whole = prover.prove(witness, blinding_for_tests=(5, 6))
-        monkeypatch.setattr(prover, "_points_at_once", lambda _: points_at_once)
+        monkeypatch.setattr(prover, "_points_at_once", lambda *_, **__: points_at_once)
         assert prover.prove(witness, blinding_for_tests=(5, 6)) == whole
 
 
@@ -125,3 +133,60 @@ def _squares(curve: Curve, n: int) -> tuple[R1CS, list[int]]:
 def test_curves_differ_in_what_they_need() -> None:
     sizes = [Sizes(curve, 1 << 18, 1 << 18, 2) for curve in (BN254, BLS12_381)]
     assert sizes[0].proof_bytes() < sizes[1].proof_bytes()
+
+
+def test_a_packed_witness_and_gathered_scalars_count() -> None:
+    """They are there beside what a plan is made of: values of all wires, scalars of the wires of filtered queries."""
+    plain = Sizes(BLS12_381, 1 << 18, 1 << 18, 2)
+    packed, gathered = replace(plain, packed=True), replace(plain, n_gathered=1 << 17)
+    for larger, n_bytes in ((packed, 32 << 18), (gathered, 32 << 17)):
+        assert larger.commit_bytes() - plain.commit_bytes() == n_bytes
+        assert larger.commit_bytes(LEAST_SLICE) - plain.commit_bytes(LEAST_SLICE) == n_bytes
+    assert packed.quotient_bytes - plain.quotient_bytes == 32 << 18
+    assert gathered.quotient_bytes == plain.quotient_bytes
+
+
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+def test_the_plan_is_for_the_key_and_the_witness_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    cs = ConstraintSystem(BN254)
+    x = cs.alloc()
+    for _ in range(20):
+        x = x * x
+    cs.output(x)
+    system = cs.finish()
+    key = setup(system, layout=bellperson_layout)
+    seen: list[Sizes] = []
+    plan = Sizes.slice_within
+    monkeypatch.setattr(Sizes, "slice_within", lambda self, *rest: (seen.append(self), plan(self, *rest))[1])
+    packed = run_program(system, FrVector.from_ints(BN254, [3]))
+    with Prover(key, r1cs=system, backend="cpu", threads=1, max_memory=1 << 40) as prover:
+        proofs = [prover.prove(w, blinding_for_tests=(5, 6)) for w in (packed, packed.expand())]
+    assert proofs[0] == proofs[1]
+    n_gathered = len(key.a.points) + len(key.b1.points)
+    sizes = Sizes(BN254, key.n_wires, key.domain.size, 1, n_gathered=n_gathered)
+    assert seen == [replace(sizes, packed=True), sizes]
+
+
+@pytest.mark.slow
+def test_a_circuit_in_python_stays_within_its_cap(tmp_path: Path) -> None:
+    """Its witness is packed, and written out for the sums."""
+    message = bytes(i % 251 for i in range(600))
+    digest = struct.unpack(">8I", hashlib.sha256(message).digest())
+    (tmp_path / "input.json").write_text(json.dumps({"digest": digest, "message": list(message)}))
+    circuit = (f"{EXAMPLES / 'sha256_preimage.py'}:preimage", "--sizes", "length=600")
+    assert peak(tmp_path, "setup", *circuit, "-o", "key.zkey", "--quiet") is not None
+    prove = ("prove", *circuit, "--key", "key.zkey", "--input", "input.json", "--quiet", "--threads", "2")
+    cap = peak(tmp_path, *prove)
+    assert cap is not None
+    held = []
+    while (found := peak(tmp_path, *prove, "--max-memory", cap := cap * 15 // 16)) is not None:
+        held.append(found <= cap)
+    assert len(held) > 1 and all(held)
+
+
+def peak(folder: Path, *words: object) -> int | None:
+    """The most resident memory of a command, in bytes; None if it was refused for its cap."""
+    command = [sys.executable, "-c", CHILD, *map(str, words)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or "bytes were asked for within a budget" in done.stderr, done.stderr
+    return int(done.stdout) if done.returncode == 0 else None

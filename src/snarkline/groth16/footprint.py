@@ -2,8 +2,9 @@
 
 A proof's memory peaks twice: in the quotient, with three vectors of the domain's size, and in a sum over a query, with
 the query's points (pages of the mapped key), two half-length scalars for each of them, and the sorted digits and
-buckets of some windows. Sums can be cut: over slices of the points one after the other, with the key's pages given
-back in between, they take less memory and more time, as small sums have narrower windows.
+buckets of some windows. The values of a packed witness are there in both. Sums can be cut: over slices of the points
+one after the other, with the key's pages given back in between, they take less memory and more time, as small sums have
+narrower windows.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class Sizes:
     n_wires: int
     domain_size: int
     threads: int
+    packed: bool = False
+    """The witness is that of a structured circuit: its values are written out beside it for the sums."""
+    n_gathered: int = 0
+    """Scalars that are copied together, for queries with points for some of the wires only."""
 
     @property
     def element_bytes(self) -> int:
@@ -65,9 +70,14 @@ class Sizes:
         return WORD * 2 * self.domain_size + 2 * 4 * n_entries + self.element_bytes * self.n_wires
 
     @property
+    def written_bytes(self) -> int:
+        """The values of a packed witness."""
+        return self.element_bytes * self.n_wires if self.packed else 0
+
+    @property
     def quotient_bytes(self) -> int:
         """Beyond what the process and the witness hold: a, b and c."""
-        return 3 * self.element_bytes * self.domain_size + self.threads * THREAD_BYTES
+        return 3 * self.element_bytes * self.domain_size + self.written_bytes + self.threads * THREAD_BYTES
 
     def sum_bytes(self, groups: Sequence[Group], n: int) -> int:
         """A sum over `n` points of tables in these groups, which share their scalars."""
@@ -78,10 +88,10 @@ class Sizes:
         return n * (points + SCALAR_BYTES) + digits * DIGIT_BYTES + buckets + self.threads * THREAD_BYTES
 
     def commit_bytes(self, n: int = POINTS_AT_ONCE) -> int:
-        """The sums of a proof, over at most `n` points at a time: h stays beside them."""
-        h = self.element_bytes * self.domain_size
+        """The sums of a proof, over at most `n` points at a time: h and their scalars stay beside them."""
+        held = self.element_bytes * (self.domain_size + self.n_gathered) + self.written_bytes
         wires, rows = (min(n, size) for size in (self.n_wires, self.domain_size))
-        return h + max(self.sum_bytes((Group.G1, Group.G1, Group.G2), wires), self.sum_bytes((Group.G1,), rows))
+        return held + max(self.sum_bytes((Group.G1, Group.G1, Group.G2), wires), self.sum_bytes((Group.G1,), rows))
 
     def proof_bytes(self) -> int:
         """The peak of a proof without a cap. The three vectors stay pooled beside the sums."""

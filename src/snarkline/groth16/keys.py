@@ -103,18 +103,16 @@ class ProvingKey:
 
         Raises MismatchError where a query's length is not what the circuit says.
         """
+        matrices: Matrices | StructuredMatrices
         if isinstance(r1cs, StructuredR1CS):
-            structured = StructuredMatrices(r1cs)
-            key = replace(self, matrices=structured)
-            if not self.filtered:
-                return key
-            bound = structured.flatten()
+            matrices = StructuredMatrices(r1cs)
         else:
             bound = bind_public(r1cs)
-            key = replace(self, matrices=Matrices(bound.a, bound.b, None))
-            if not self.filtered:
-                return key
-        wires_a, wires_b = bound.a.columns(), bound.b.columns()
+            matrices = Matrices(bound.a, bound.b, None)
+        key = replace(self, matrices=matrices)
+        if not self.filtered:
+            return key
+        wires_a, wires_b = matrices.wires_read()
         for name, query, wires in (("A", self.a, wires_a), ("B1", self.b1, wires_b), ("B2", self.b2, wires_b)):
             if len(query.points) != len(wires):
                 found = f"the circuit's rows read {len(wires)} wires there"

@@ -14,6 +14,7 @@ from snarkline.backend.base import Backend, Sum, Workload
 from snarkline.curves.curve import Curve
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
+from snarkline.groth16.footprint import Sizes
 from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
 from snarkline.groth16.products import AnyMatrices, Evaluation, Products
 from snarkline.r1cs.matrices import Matrices
@@ -109,6 +110,12 @@ def workload(key: ProvingKey, matrices: AnyMatrices) -> Workload:
     return Workload(
         key.curve, key.n_wires, key.domain.size, tuple(sums), structure_bytes=structure, packed_bytes=packed
     )
+
+
+def sizes(key: ProvingKey, threads: int, *, packed: bool) -> Sizes:
+    """The sizes of a proof, for a cap on memory. `packed`: of a witness whose values are yet to be written out."""
+    gathered = {id(q.wires): len(q.wires) for q in (key.a, key.b1, key.b2) if q.wires is not None}
+    return Sizes(key.curve, key.n_wires, key.domain.size, threads, packed, sum(gathered.values()))
 
 
 def _shared_wires(queries: dict[str, Query]) -> list[list[str]]:

@@ -16,7 +16,7 @@ from snarkline.backend.base import Backend
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
-from snarkline.groth16.footprint import POINTS_AT_ONCE, Sizes, resident_bytes
+from snarkline.groth16.footprint import POINTS_AT_ONCE, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.products import (
     AnyMatrices,
@@ -175,7 +175,9 @@ class Prover:
             products: Products = StructuredProducts(witness)
             products = CheckedProducts(products) if checked else products
             try:
-                sums = prove.start(backend, self.key, products, points_at_once=self._points_at_once(backend))
+                sums = prove.start(
+                    backend, self.key, products, points_at_once=self._points_at_once(backend, packed=True)
+                )
             except RowsViolated:  # what is on the device goes before the session ends
                 return None
             public = FrVector(witness.curve, witness.publics, Form.MONTGOMERY).to_ints()
@@ -191,16 +193,18 @@ class Prover:
         return assign(self._matrices, witness, threads=self.threads, arena=self.arena)
 
     def _sums(self, assigned: Assignment) -> Sums:
+        products = assigned.products
+        packed = isinstance(products, StructuredProducts) and products.wires is None
         return self._runner.run(
-            lambda b: prove.start(b, self.key, assigned.products, points_at_once=self._points_at_once(b))
+            lambda b: prove.start(b, self.key, products, points_at_once=self._points_at_once(b, packed=packed))
         )
 
-    def _points_at_once(self, backend: Backend) -> int | None:
+    def _points_at_once(self, backend: Backend, *, packed: bool) -> int | None:
         """How many points a sum takes at a time; None leaves it to the backend."""
         if self.max_memory is None:
             return POINTS_AT_ONCE if backend.name == "cpu" else None
         self.arena.trim()
-        sizes = Sizes(self.key.curve, self.key.n_wires, self.key.domain.size, self.threads)
+        sizes = prove.sizes(self.key, self.threads, packed=packed)
         return sizes.slice_within(self.max_memory, resident_bytes(), self.key.path)
 
     def _require_innocent(self, assigned: Assignment) -> None:

@@ -67,7 +67,7 @@ def _make_key(backend: Backend, r1cs: R1CS | StructuredR1CS, layout: KeyLayout, 
     with span("polynomials at tau"):
         a, b, c = _polynomials_at_tau(backend, matrices, layout.domain, waste)
     with span("a, b queries"):
-        wires_a, wires_b = _wires(matrices) if layout.filtered else (None, None)
+        wires_a, wires_b = matrices.wires_read() if layout.filtered else (None, None)
         a_query = _query(backend, Group.G1, a, wires_a)
         b1_query = _query(backend, Group.G1, b, wires_b)
         b2_query = _query(backend, Group.G2, b, wires_b)
@@ -102,12 +102,6 @@ def _query(backend: Backend, group: Group, scalars: FrVector, wires: npt.NDArray
     """The multiples of the generator by the scalars of the wires (None: all)."""
     chosen = scalars if wires is None else backend.select(scalars, wires)
     return Query(backend.fixed_base(Point.generator(scalars.curve, group), chosen), wires=wires)
-
-
-def _wires(matrices: AnyMatrices) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """The wires that rows of A read, and those of B."""
-    flat = matrices.flatten()
-    return flat.a.columns(), flat.b.columns()
 
 
 def _polynomials_at_tau(

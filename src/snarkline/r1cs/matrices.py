@@ -42,9 +42,13 @@ class SparseMatrix:
     def columns(self) -> npt.NDArray[np.uint32]:
         """The columns in which an entry is not zero, ascending."""
         used = np.zeros(self.n_columns, dtype=np.bool_)
+        self.mark(used)
+        return np.flatnonzero(used).astype(np.uint32)
+
+    def mark(self, used: npt.NDArray[np.bool_]) -> None:
+        """Sets `used` in the columns in which an entry is not zero."""
         zero = np.logical_not(self.coefficients.limbs.any(axis=1)).reshape(-1)
         used[self.column[~zero[self.value]] if zero.any() else self.column] = True
-        return np.flatnonzero(used).astype(np.uint32)
 
     def row(self, k: int) -> list[tuple[int, int]]:
         """Row `k` as pairs (column, coefficient), coefficients as integers in [0, r)."""
@@ -70,6 +74,10 @@ class Matrices:
     def n_entries(self) -> tuple[int, ...]:
         """The entries of each matrix."""
         return tuple(m.n_entries for m in (self.a, self.b, self.c) if m is not None)
+
+    def wires_read(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """The wires that rows of A read, and those of B, ascending."""
+        return self.a.columns(), self.b.columns()
 
     def flatten(self) -> Matrices:
         """The matrices row by row: these."""

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from snarkline.r1cs.matrices import Matrices, bind_public
 from snarkline.r1cs.structured import StructuredR1CS
+
+ROWS_AT_ONCE = 1 << 18
+"""Of a system, that are written out at a time where all of them are looked at: some 30 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,17 @@ class StructuredMatrices:
     def structure_bytes(self) -> int:
         """Of the system on a device, at most."""
         return 5 * self.system.native.nbytes + 1024 * len(self.system.templates) + self.system.n_constraints // 8
+
+    def wires_read(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """The wires that rows of A read, and those of B, ascending."""
+        system = self.system
+        in_a, in_b = (np.zeros(system.n_wires, dtype=np.bool_) for _ in range(2))
+        in_a[: system.n_public + 1] = True
+        for start in range(0, system.n_constraints, ROWS_AT_ONCE):
+            a, b, _ = system.rows(start, min(start + ROWS_AT_ONCE, system.n_constraints))
+            a.mark(in_a)
+            b.mark(in_b)
+        return np.flatnonzero(in_a).astype(np.uint32), np.flatnonzero(in_b).astype(np.uint32)
 
     def flatten(self) -> Matrices:
         """The matrices row by row."""
