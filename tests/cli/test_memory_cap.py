@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from commands import Run
 
+from snarkline import load_r1cs, save_proving_key, setup
 from snarkline.cli.size import parse_size
 from snarkline.errors import InputError
+from snarkline.groth16.layout import bellperson_layout
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,13 @@ def test_prove_within_a_cap(run: Run, circuit: Path, tmp_path: Path) -> None:
     assert f"MiB in 1.0 MiB): --max-memory is below what a proof with {files[0]} holds at least" in refused.err
     assert run("prove", *files, "--max-memory", "much").code == 2
     assert not (tmp_path / "proof.json").exists()
+
+
+@pytest.mark.filterwarnings("ignore::snarkline.errors.SecurityWarning")
+def test_parameters_of_bellperson_within_a_cap(run: Run, vectors: Path) -> None:
+    folder = vectors / "circom" / "multiplier_bls12381"
+    save_proving_key(setup(load_r1cs(folder / "circuit.r1cs"), layout=bellperson_layout), "k.params")
+    files = "k.params", folder / "circuit.wtns", "--r1cs", folder / "circuit.r1cs"
+    assert run("prove", *files, "--max-memory", "2G", "--quiet").code == 0
+    refused = run("prove", *files, "--max-memory", "1M", "--quiet")
+    assert refused.code == 2 and "--max-memory is below what a proof with k.params holds at least" in refused.err

@@ -22,6 +22,18 @@ SECTOR = VECTORS / "seal_2KiB"
 STEM = sector_size("2KiB").parameter_stem()
 
 
+# A command that prints the peak of its resident memory at its end.
+CHILD = """
+import re
+from pathlib import Path
+from snarkline.cli import main
+try:
+    main()
+finally:
+    print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10)
+"""
+
+
 def snarkline(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "snarkline", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
@@ -152,6 +164,33 @@ def test_prove_reads_a_stream(c1: Path) -> None:
     assert cut.returncode == 2 and b"standard input: document: expected JSON" in cut.stderr
 
 
+def hollow_parameters(folder: Path) -> Path:
+    """A file with the verifying key and the counts of the 2 KiB circuit's parameters, and holes for points."""
+    path = folder / "hollow.params"
+    path.write_bytes((SECTOR / "development.vk").read_bytes())
+    for count, size in ((4_194_303, 96), (2_685_673, 96), (2_674_948, 96), (685_522, 96), (685_522, 192)):
+        with path.open("ab") as file:
+            file.write(count.to_bytes(4, "big"))
+            file.truncate(file.tell() + count * size)
+    return path
+
+
+def test_a_cap_that_is_too_small_is_refused_before_parameters_are_read(c1: Path) -> None:
+    """1,063 MiB of points stay in memory, 384 are a, b and c, 82 the witness."""
+    path = hollow_parameters(c1.parent)
+    process = snarkline("porep", "prove", c1, "--params", path, "--max-memory", "1G", "--threads", "2")
+    assert process.returncode == 2, process.stderr
+    found = re.search(
+        r"(\d+) bytes were asked for within a budget of 1073741824 bytes .*: --max-memory is below", process.stderr
+    )
+    assert found is not None and str(path) in process.stderr
+    assert 1063 + 384 + 82 < int(found[1]) / 2**20 < 1800
+    process = snarkline("porep", "prove", c1, "--params", path, "--max-memory", "2G")
+    assert process.returncode == 2 and "(0, 0), which is no point" in process.stderr, process.stderr
+    process = snarkline("porep", "prove", c1, "--params", path, "--max-memory", "2G", "--classic-host")
+    assert process.returncode == 2 and "--classic-host holds a, b and c of all partitions" in process.stderr
+
+
 def test_params_are_files() -> None:
     process = snarkline("porep", "params", "-o", "-")
     assert process.returncode == 2 and "standard output: output path: expected the path of a file" in process.stderr
@@ -173,6 +212,13 @@ def test_from_a_file_to_a_verified_proof(tmp_path: Path) -> None:
     assert piped(streamed.stdout, "porep", "verify", c1, "-", "--vk", tmp_path).returncode == 0
     assert b"192 bytes written to standard output" in streamed.stderr
     assert len(proofs) == 3  # blinding is drawn each time
+    refused = snarkline("porep", "prove", c1, "--params", tmp_path, "--max-memory", "1G")
+    (needed,) = re.findall(r"(\d+) bytes were asked for", refused.stderr)
+    cap = int(needed) + (1 << 20)
+    command = [sys.executable, "-c", CHILD, "porep", "prove", c1, "--params", tmp_path, "-o", proof, "--quiet"]
+    capped = subprocess.run([*map(str, command), "--max-memory", str(cap)], capture_output=True, text=True, check=True)
+    assert int(capped.stdout) <= cap
+    assert done("porep", "verify", c1, proof, "--vk", tmp_path) == {"valid": True}
     changed = json.loads(c1.read_text())
     changed["vanilla_proofs"][0][1]["labeling_proofs"][0]["parents"][0][0] ^= 1
     c1.write_text(json.dumps(changed))

@@ -171,7 +171,9 @@ def test_a_file_written_to_while_it_is_read_is_an_error(params: Path, monkeypatc
 
 
 def test_sizes_are_read_without_the_points(key: ProvingKey, params: Path) -> None:
-    assert bellperson.parameter_sizes(params) == (key.domain.size, key.n_wires)
+    tables = (key.h, key.l.points, key.a.points, key.b1.points, key.b2.points)
+    sizes = (key.domain.size, key.n_wires, len(key.a.points), len(key.b1.points), sum(t.limbs.nbytes for t in tables))
+    assert bellperson.parameter_sizes(params) == sizes
     first_count = 868 + 96 * (key.n_public + 1)  # of h
     with pytest.raises(FormatError, match=f"h: {1 << 30} points.* bytes left"):
         bellperson.parameter_sizes(damage(params, first_count, (1 << 30).to_bytes(4, "big")))

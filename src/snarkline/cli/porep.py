@@ -22,11 +22,12 @@ from snarkline.cli.output import (
     require_writable,
     source_name,
 )
-from snarkline.cli.prove import USUAL, BackendName, ReleaseName
+from snarkline.cli.prove import USUAL, BackendName, MaxMemoryOption, ReleaseName
 
 if TYPE_CHECKING:
     from snarkline.filecoin.porep.vanilla import Phase1Output
     from snarkline.filecoin.registry import SectorSize
+    from snarkline.r1cs.structured import StructuredR1CS
 
 MAX_PROOF_BYTES = 1 << 16
 """Ten partitions have 1,920 bytes."""
@@ -159,6 +160,7 @@ def prove(
     release: Annotated[
         ReleaseName, typer.Option("--release", help="How large buffers are given back.")
     ] = ReleaseName.recycle,
+    max_memory: MaxMemoryOption = None,
     classic_host: Annotated[
         bool,
         typer.Option(
@@ -176,6 +178,8 @@ def prove(
 
     from snarkline import Timeline, load_proving_key, span
     from snarkline.cli.output import stage_text
+    from snarkline.cli.size import parse_size
+    from snarkline.errors import MismatchError
     from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters, graph_of
     from snarkline.filecoin.porep.vanilla import check_phase1
     from snarkline.filecoin.registry import PorepVersion
@@ -184,6 +188,9 @@ def prove(
     sector_size, porep_version = _size(size), PorepVersion(version.value)
     path = find_parameters(sector_size, parameters or PARAMETER_FOLDER)
     require_writable(output, trace, inputs=(c1, path))
+    cap = None if max_memory is None else parse_size(max_memory, "--max-memory")
+    if cap is not None and classic_host:
+        raise MismatchError("--classic-host holds a, b and c of all partitions: it takes no --max-memory")
     timeline = Timeline() if trace is not None else None
     started = time.perf_counter()
     with ExitStack() as outputs:
@@ -191,10 +198,12 @@ def prove(
             with span("load"):
                 phase1 = _phase1(c1, sector_size)
                 check_phase1(phase1, graph_of(sector_size, porep_version))  # before parameters, which take seconds
+                circuit = None if cap is None else _circuit_within(sector_size, path, cap, threads)
                 key = load_proving_key(path)
             with PorepProver(
-                sector_size, key, backend=backend, threads=threads, release=release, classic_host=classic_host
-            ) as prover:
+                sector_size, key, circuit=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
+                classic_host=classic_host,
+            ) as prover:  # fmt: skip
                 loaded = time.perf_counter()
                 proofs = prover.prove_checked(phase1, porep_version)
                 proved = time.perf_counter()
@@ -246,6 +255,20 @@ def verify(
     report.result({"valid": holds})
     if not holds:
         raise SystemExit(1)
+
+
+def _circuit_within(size: SectorSize, parameters: Path, cap: int, threads: int | None) -> StructuredR1CS:
+    """The circuit of a partition. Raises BudgetError for parameters that cannot be loaded and used within the cap."""
+    from snarkline.filecoin.porep.footprint import least_bytes
+    from snarkline.filecoin.porep.prover import recorded
+    from snarkline.formats.bellperson import parameter_sizes
+    from snarkline.groth16.footprint import require, resident_bytes
+    from snarkline.threads import usable_threads
+
+    sizes, circuit = parameter_sizes(parameters), recorded(size)
+    needed = least_bytes(circuit, sizes, threads or usable_threads())
+    require(resident_bytes() + needed, cap, option="--max-memory", key=str(parameters))
+    return circuit
 
 
 def _phase1(c1: Path, size: SectorSize) -> Phase1Output:

@@ -51,6 +51,11 @@ class ReleaseName(StrEnum):
     clear = "clear"
 
 
+MaxMemoryOption = Annotated[
+    str | None, Option("--max-memory", help="Most resident memory, as 512M or 2G: less takes longer.", metavar="SIZE")
+]
+
+
 def prove(
     key: Annotated[Path, Argument(help="Proving key (.zkey), or a circuit.", metavar="KEY.zkey | FILE.py:NAME")],
     witness: Annotated[
@@ -75,10 +80,7 @@ def prove(
     release: Annotated[  # one proof has no next one to recycle for: what is pooled would only add to its peak
         ReleaseName, Option("--release", help="How large buffers are given back.")
     ] = ReleaseName.detached,
-    max_memory: Annotated[
-        str | None,
-        Option("--max-memory", help="Most resident memory, as 512M or 2G: less takes longer.", metavar="SIZE"),
-    ] = None,
+    max_memory: MaxMemoryOption = None,
     trace: Annotated[Path | None, Option("--trace", help="Write the timeline (.json or .html).")] = None,
     no_check: Annotated[
         bool, Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
@@ -105,7 +107,7 @@ def prove(
     else:
         require_python_circuit(source or key, circuit_key, input_, others=(witness, wasm, r1cs))
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
-    cap = _memory_cap(key, max_memory, threads)
+    cap = _memory_cap(key, r1cs, max_memory, threads)
     started = time.perf_counter()
     timeline = snarkline.Timeline() if trace is not None else None
     with ExitStack() as outputs:  # proof, public inputs and timeline appear together, or none of them
@@ -147,7 +149,7 @@ def prove(
     )
 
 
-def _memory_cap(key: Path, max_memory: str | None, threads: int | None) -> int | None:
+def _memory_cap(key: Path, r1cs: Path | None, max_memory: str | None, threads: int | None) -> int | None:
     """The cap in bytes. Raises BudgetError for a key that cannot be loaded and used within it."""
     if max_memory is None:
         return None
@@ -156,11 +158,19 @@ def _memory_cap(key: Path, max_memory: str | None, threads: int | None) -> int |
     from snarkline.groth16.footprint import Sizes, require, resident_bytes
     from snarkline.threads import usable_threads
 
-    cap = parse_size(max_memory, "--max-memory")
-    if key.suffix != ".params":  # a circom key tells its sizes before it is loaded
+    cap, n_threads = parse_size(max_memory, "--max-memory"), threads or usable_threads()
+    if key.suffix == ".params":
+        from snarkline.formats.bellperson import CURVE, parameter_sizes
+
+        p = parameter_sizes(key)
+        sizes = Sizes(CURVE, p.n_wires, p.domain_size, n_threads, n_gathered=p.n_a + p.n_b)
+        n_entries = 0 if r1cs is None else read_shape(r1cs).n_entries
+        needed = p.n_bytes + sizes.held_bytes(n_entries) + sizes.least_bytes()
+    else:
         shape = read_shape(key)
-        sizes = Sizes(shape.curve, shape.n_wires, shape.domain_size, threads or usable_threads())
-        require(resident_bytes() + sizes.least_whole_bytes(shape.n_entries), cap, option="--max-memory", key=str(key))
+        sizes = Sizes(shape.curve, shape.n_wires, shape.domain_size, n_threads)
+        needed = sizes.least_whole_bytes(shape.n_entries)
+    require(resident_bytes() + needed, cap, option="--max-memory", key=str(key))
     return cap
 
 

@@ -19,6 +19,7 @@ from snarkline.groth16.keys import Proof, ProvingKey, VerifyingKey
 from snarkline.groth16.prover import Prover
 from snarkline.groth16.verify import verify_many
 from snarkline.memory import Release
+from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.trace import span
 
@@ -45,13 +46,22 @@ def public_inputs(size: SectorSize, version: PorepVersion, known: Commitments, p
     return tuple(inputs)
 
 
+@span("record circuit")
+def recorded(size: SectorSize) -> StructuredR1CS:
+    """The constraint system of a partition, in the core's form too, which is made once."""
+    circuit = porep_circuit(size)
+    with span("compile circuit"):
+        circuit.native  # noqa: B018
+    return circuit
+
+
 class PorepProver:
     """Proves sectors of one size with parameters that stay resident. A context manager.
 
-    `circuit` is the constraint system of a partition, recorded here. Arguments after the key are those of `Prover`.
-    With `classic_host` all partitions are proven in one call, which holds a, b and c of all of them and copies in host
-    memory (`ClassicProver`); `release` says how that is given back. Raises MismatchError for parameters of another
-    circuit.
+    `circuit` is the constraint system of a partition (`recorded`), which is made here unless it is given. The other
+    arguments are those of `Prover`. With `classic_host` all partitions are proven in one call, which holds a, b and c
+    of all of them and copies in host memory (`ClassicProver`); `release` says how that is given back. Raises
+    MismatchError for parameters of another circuit, and for a cap on memory in the classic layout.
     """
 
     def __init__(
@@ -59,11 +69,15 @@ class PorepProver:
         size: SectorSize,
         key: ProvingKey,
         *,
+        circuit: StructuredR1CS | None = None,
         backend: str = "auto",
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
+        max_memory: int | None = None,
         classic_host: bool = False,
     ) -> None:
+        if classic_host and max_memory is not None:
+            raise MismatchError("the classic layout holds a, b and c of all partitions: it takes no cap on memory")
         what = " ".join(["the key", key.path or ""]).rstrip()
         if key.curve is not BLS12_381 or key.n_public != size.n_public_inputs:
             raise MismatchError(
@@ -71,14 +85,11 @@ class PorepProver:
                 f"the circuit of {size.name} has {size.n_public_inputs} over {BLS12_381.name}"
             )
         self.size = size
-        with span("record circuit"):
-            self.circuit = porep_circuit(size)
+        self.circuit = circuit or recorded(size)
         if key.n_wires != self.circuit.n_wires:
             raise MismatchError(
                 f"{what} is for {key.n_wires} wires; the circuit of {size.name} has {self.circuit.n_wires}"
             )
-        with span("compile circuit"):  # the core's form of it, which is made once: here, not within the first proof
-            self.circuit.native  # noqa: B018
         with span("attach key"):
             # A key that has matrices gets these too: witnesses of another recording would be packed for each proof.
             key = key.attach(self.circuit)
@@ -88,7 +99,9 @@ class PorepProver:
                 key, r1cs=self.circuit, backend=backend, threads=threads, release=release, host_copies=True
             )
         else:
-            self._prover = Prover(key, r1cs=self.circuit, backend=backend, threads=threads, release=release)
+            self._prover = Prover(
+                key, r1cs=self.circuit, backend=backend, threads=threads, release=release, max_memory=max_memory
+            )
 
     @property
     def note(self) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from snarkline.curves.curve import Group
 from snarkline.errors import FormatError, MismatchError
 from snarkline.formats.atomic import atomic_write
-from snarkline.formats.bellperson.encoding import CURVE
+from snarkline.formats.bellperson.encoding import CURVE, point_bytes
 from snarkline.formats.bellperson.reader import PointReader
 from snarkline.formats.bellperson.vk import counted, read_verifying_key, verifying_key_pieces
 from snarkline.formats.binary import OpenFile
@@ -74,10 +74,14 @@ def load_parameters(path: str | os.PathLike[str], *, check_subgroup: bool = Fals
 
 
 class ParameterSizes(NamedTuple):
-    """The domain's size, and the number of wires."""
+    """The domain's size and the number of wires; the points of the queries A and B, and the bytes of all of a key's,
+    which are as many in memory."""
 
     domain_size: int
     n_wires: int
+    n_a: int
+    n_b: int
+    n_bytes: int
 
 
 def parameter_sizes(path: str | os.PathLike[str]) -> ParameterSizes:
@@ -85,8 +89,11 @@ def parameter_sizes(path: str | os.PathLike[str]) -> ParameterSizes:
     with OpenFile(path) as file:
         reader = PointReader(file)
         vk, _ = read_verifying_key(reader)
-        n_rows, n_private = 1 + reader.skip("h", Group.G1), reader.skip("l", Group.G1)
-    return ParameterSizes(n_rows, len(vk.ic) + n_private)
+        counts = {name: (reader.skip(name, group), point_bytes(group)) for name, group in ARRAYS}
+        reader.end()
+    n_bytes = sum(n * size for n, size in counts.values())
+    n_wires = len(vk.ic) + counts["l"][0]
+    return ParameterSizes(counts["h"][0] + 1, n_wires, counts["a"][0], counts["b_g1"][0], n_bytes)
 
 
 def save_parameters(key: ProvingKey, path: str | os.PathLike[str]) -> None:
