@@ -61,6 +61,8 @@ def c1(tmp_path: Path) -> Path:
         (["--params", "{folder}/k.params"], "offset 0: alpha_g1: 1 points.*expected 96 bytes, found 0 bytes left"),
         (["--params", "{folder}/k.params", "--sector-size", "32GiB"], r"\$\.vanilla_proofs.*an array of 10 items"),
         (["--params", "{folder}/k.params", "-o", "{folder}/c1.json"], "a path that is no input"),
+        (["--params", "{folder}/k.params", "--devices", "x"], "--devices: expected numbers separated by commas"),
+        (["--params", "{folder}/k.params", "--devices", "0", "--classic-host"], "--classic-host takes no .*--devices"),
     ],
 )
 def test_prove_refuses(c1: Path, options: list[str], message: str) -> None:
@@ -188,7 +190,7 @@ def test_a_cap_that_is_too_small_is_refused_before_parameters_are_read(c1: Path)
     process = snarkline("porep", "prove", c1, "--params", path, "--max-memory", "2G")
     assert process.returncode == 2 and "(0, 0), which is no point" in process.stderr, process.stderr
     process = snarkline("porep", "prove", c1, "--params", path, "--max-memory", "2G", "--classic-host")
-    assert process.returncode == 2 and "--classic-host holds a, b and c of all partitions" in process.stderr
+    assert process.returncode == 2 and "--classic-host takes no --max-memory" in process.stderr
 
 
 def test_params_are_files() -> None:

@@ -16,7 +16,7 @@ from snarkline.cli.options import Argument, Parameter
 
 app = typer.Typer(
     name="snarkline",
-    help="Groth16 proofs of circom circuits: fast, checked, and with every millisecond accounted for.",
+    help="Groth16 proofs of circuits from circom or Python: fast, checked, every millisecond accounted for.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,7 +35,7 @@ def _version(asked: bool) -> None:
 def _common(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """Groth16 proofs of circom circuits: fast, checked, and with every millisecond accounted for."""
+    """Groth16 proofs of circuits from circom or Python: fast, checked, every millisecond accounted for."""
 
 
 def _with_typers_own(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ def import_prover() -> None:
 
 
 def estimate(
-    file: Annotated[Path, Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs|KEY.zkey")],
+    file: Annotated[Path, Argument(help="A circuit or a proving key.", metavar="CIRCUIT.r1cs | KEY.zkey")],
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

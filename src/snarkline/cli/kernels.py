@@ -15,7 +15,7 @@ app = typer.Typer(name="kernels", help="The compiled GPU kernels that are kept o
 @app.command()
 def build(
     architecture: Annotated[
-        str | None, typer.Option("--arch", help="Compute capability, such as 90; default: the GPU's.", metavar="NN")
+        str | None, typer.Option("--arch", help="Compute capability, such as 90; the GPU's if not given.", metavar="NN")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -47,7 +47,7 @@ def build(
 
 @app.command(name="list")
 def list_(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """What is there: file, size."""
+    """List what is there, with sizes."""
     from snarkline.backend.cuda import KernelCache, default_cache_folder
 
     report = Report(as_json=as_json, quiet=quiet)

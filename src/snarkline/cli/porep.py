@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snarkline.cli.gpu_options import DevicesOption, GpuMemoryOption, device_numbers, gpu_memory_bytes
 from snarkline.cli.output import (
     JsonOption,
     QuietOption,
@@ -23,6 +24,7 @@ from snarkline.cli.output import (
     source_name,
 )
 from snarkline.cli.prove import USUAL, BackendName, MaxMemoryOption, ReleaseName
+from snarkline.filecoin.registry import PARAMETER_FOLDER
 
 if TYPE_CHECKING:
     from snarkline.filecoin.porep.vanilla import Phase1Output
@@ -54,6 +56,10 @@ class VersionName(StrEnum):
 
 
 SizeOption = Annotated[SectorName, typer.Option("--sector-size", help="Sector size.")]
+ParametersOption = Annotated[
+    Path | None,
+    typer.Option("--params", help=f"Parameter file, or the folder of it; {PARAMETER_FOLDER} if not given."),
+]
 VersionOption = Annotated[
     VersionName, typer.Option("--version", help="Version of the registered proof. 1.1.0 and 1.2.0 are alike here.")
 ]
@@ -61,12 +67,16 @@ VersionOption = Annotated[
 
 @app.command()
 def seal(
-    data: Annotated[Path, typer.Argument(help="The sector's data, 127/128 of the sector size; or -.")],
+    data: Annotated[
+        Path, typer.Argument(help="The sector's data, 127/128 of the sector size; - is standard input.", metavar="DATA")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the C1 output goes (.json); or -.")],
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
     replica: Annotated[Path | None, typer.Option("--replica", help="Where the sealed sector goes; or -.")] = None,
-    prover_id: Annotated[str, typer.Option("--prover-id", help="32 bytes, hexadecimal.")] = "00" * 32,
+    prover_id: Annotated[
+        str, typer.Option("--prover-id", help="32 bytes, hexadecimal; zeros if not given.", show_default=False)
+    ] = "00" * 32,
     sector_id: Annotated[int, typer.Option("--sector-id", min=0, help="Number of the sector.")] = 0,
     ticket: Annotated[str | None, typer.Option("--ticket", help="32 bytes, hexadecimal; random if not given.")] = None,
     seed: Annotated[str | None, typer.Option("--seed", help="32 bytes, hexadecimal; random if not given.")] = None,
@@ -151,14 +161,16 @@ def prove(
     c1: Annotated[
         Path, typer.Argument(help="Output of commit phase 1 (.json); - is standard input.", metavar="C1.json")
     ],
-    parameters: Annotated[Path | None, typer.Option("--params", help="Parameter file, or the folder of it.")] = None,
+    parameters: ParametersOption = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the proof bytes go; or -.")] = Path("proof.bin"),
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
     backend: Annotated[BackendName, typer.Option("--backend", help="Where to prove.")] = BackendName.auto,
+    devices: DevicesOption = None,
+    gpu_memory: GpuMemoryOption = None,
     threads: ThreadsOption = None,
     release: Annotated[
-        ReleaseName, typer.Option("--release", help="How large buffers are given back.")
+        ReleaseName, typer.Option("--release", help="How large buffers are given back (docs/memory.md).")
     ] = ReleaseName.recycle,
     max_memory: MaxMemoryOption = None,
     classic_host: Annotated[
@@ -180,7 +192,7 @@ def prove(
     from snarkline.cli.output import stage_text
     from snarkline.cli.size import parse_size
     from snarkline.errors import MismatchError
-    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, PorepProver, find_parameters, graph_of
+    from snarkline.filecoin.porep.prover import PorepProver, find_parameters, graph_of
     from snarkline.filecoin.porep.vanilla import check_phase1
     from snarkline.filecoin.registry import PorepVersion
 
@@ -189,8 +201,9 @@ def prove(
     path = find_parameters(sector_size, parameters or PARAMETER_FOLDER)
     require_writable(output, trace, inputs=(c1, path))
     cap = None if max_memory is None else parse_size(max_memory, "--max-memory")
-    if cap is not None and classic_host:
-        raise MismatchError("--classic-host holds a, b and c of all partitions: it takes no --max-memory")
+    gpus, gpu_cap = device_numbers(devices), gpu_memory_bytes(gpu_memory)
+    if classic_host and any(option is not None for option in (cap, gpus, gpu_cap)):
+        raise MismatchError("--classic-host takes no --max-memory, --devices or --gpu-memory")
     timeline = Timeline() if trace is not None else None
     started = time.perf_counter()
     with ExitStack() as outputs:
@@ -202,7 +215,7 @@ def prove(
                 key = load_proving_key(path)
             with PorepProver(
                 sector_size, key, circuit=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
-                classic_host=classic_host,
+                devices=gpus, gpu_memory=gpu_cap, classic_host=classic_host,
             ) as prover:  # fmt: skip
                 loaded = time.perf_counter()
                 proofs = prover.prove_checked(phase1, porep_version)
@@ -233,7 +246,10 @@ def verify(
         Path, typer.Argument(help="The sector's commitments and seed: its C1 output; or -.", metavar="C1.json")
     ],
     proof: Annotated[Path, typer.Argument(help="Proof bytes; - is standard input.", metavar="PROOF.bin")],
-    vk: Annotated[Path | None, typer.Option("--vk", help="Verifying key file, or the folder of it.")] = None,
+    vk: Annotated[
+        Path | None,
+        typer.Option("--vk", help=f"Verifying key file, or the folder of it; {PARAMETER_FOLDER} if not given."),
+    ] = None,
     size: SizeOption = SectorName.kib2,
     version: VersionOption = VersionName.v1_1,
     as_json: JsonOption = False,
@@ -241,7 +257,7 @@ def verify(
 ) -> None:
     """Verify the proofs of a sector. Exit code 1 if they do not hold."""
     from snarkline import load_verifying_key
-    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters, verify_porep
+    from snarkline.filecoin.porep.prover import find_parameters, verify_porep
     from snarkline.filecoin.registry import PorepVersion
 
     report = Report(as_json=as_json, quiet=quiet)

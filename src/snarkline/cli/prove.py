@@ -78,10 +78,10 @@ def prove(
     gpu_memory: GpuMemoryOption = None,
     threads: ThreadsOption = None,
     release: Annotated[  # one proof has no next one to recycle for: what is pooled would only add to its peak
-        ReleaseName, Option("--release", help="How large buffers are given back.")
+        ReleaseName, Option("--release", help="How large buffers are given back (docs/memory.md).")
     ] = ReleaseName.detached,
     max_memory: MaxMemoryOption = None,
-    trace: Annotated[Path | None, Option("--trace", help="Write the timeline (.json or .html).")] = None,
+    trace: Annotated[Path | None, Option("--trace", help="Write the timeline (.json or .html); or -.")] = None,
     no_check: Annotated[
         bool, Option("--no-check", help="Skip the check of the constraints (the proof is verified all the same).")
     ] = False,
@@ -107,6 +107,7 @@ def prove(
     else:
         require_python_circuit(source or key, circuit_key, input_, others=(witness, wasm, r1cs))
     require_writable(output, public, trace, inputs=(key, witness, r1cs, wasm, input_))
+    gpus, gpu_cap = device_numbers(devices), gpu_memory_bytes(gpu_memory)
     cap = _memory_cap(key, r1cs, max_memory, threads)
     started = time.perf_counter()
     timeline = snarkline.Timeline() if trace is not None else None
@@ -124,7 +125,7 @@ def prove(
                     values = _witness(proving_key.curve, witness, wasm, input_, threads, None if quiet else log_line)
             with Prover(
                 proving_key, r1cs=circuit, backend=backend, threads=threads, release=release, max_memory=cap,
-                devices=device_numbers(devices), gpu_memory=gpu_memory_bytes(gpu_memory),
+                devices=gpus, gpu_memory=gpu_cap,
             ) as prover:  # fmt: skip
                 proof = prover.prove(values, check=not no_check and source is None)
             with span("write"):

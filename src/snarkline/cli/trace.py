@@ -10,9 +10,9 @@ import typer
 
 from snarkline.cli.output import JsonOption, QuietOption, Report, require_writable
 
-app = typer.Typer(help="Look at timelines that Timeline.save wrote.", no_args_is_help=True)
+app = typer.Typer(help="Look at timelines that --trace or Timeline.save wrote.", no_args_is_help=True)
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A timeline's JSON.")]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE.json", help="A timeline's JSON.")]
 
 
 @app.command()
@@ -47,7 +47,7 @@ def show(
 @app.command()
 def diff(
     before: FileArgument,
-    after: Annotated[Path, typer.Argument(metavar="FILE", help="Another one.")],
+    after: Annotated[Path, typer.Argument(metavar="FILE.json", help="Another one.")],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

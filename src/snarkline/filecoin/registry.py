@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from snarkline.errors import InputError
+
+PARAMETER_FOLDER = Path("/var/tmp/filecoin-proof-parameters")
+"""Where the reference implementation keeps parameters unless it is told otherwise."""
 
 NODE_BYTES = 32
 BASE_DEGREE, EXPANSION_DEGREE = 6, 8

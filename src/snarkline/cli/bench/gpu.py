@@ -18,14 +18,18 @@ HIDDEN = ("affine_additions", "products")
 """Only in the file."""
 
 
+def _logs(name: str, help: str) -> Any:
+    return typer.Option(name, metavar="K,...", help=help)
+
+
 def gpu(
-    transforms: Annotated[str, typer.Option("--transforms", metavar="K,...", help="Logarithms of sizes.")] = "20,24",
-    sums_g1: Annotated[str, typer.Option("--sums-g1", metavar="K,...", help="Logarithms of sizes.")] = SUMS,
-    sums_g2: Annotated[str, typer.Option("--sums-g2", metavar="K,...", help="Logarithms of sizes.")] = "16,20,22",
-    circuits: Annotated[str, typer.Option("--circuits", metavar="K,...", help="Logarithms of sizes.")] = "20",
-    products: Annotated[str, typer.Option("--products", metavar="K,...", help="Logarithms of sizes.")] = "20,24",
-    trees: Annotated[str, typer.Option("--trees", metavar="K,...", help="Logarithms of sizes.")] = "20",
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Of each measurement; medians are shown.")] = 5,
+    transforms: Annotated[str, _logs("--transforms", "Sizes of transforms: 20 is 2^20 elements.")] = "20,24",
+    sums_g1: Annotated[str, _logs("--sums-g1", "Sizes of sums in G1.")] = SUMS,
+    sums_g2: Annotated[str, _logs("--sums-g2", "Sizes of sums in G2.")] = "16,20,22",
+    circuits: Annotated[str, _logs("--circuits", "Constraints of whole proofs: 20 is 2^20.")] = "20",
+    products: Annotated[str, _logs("--products", "Constraints of SHA-256 chains: a, b and c.")] = "20,24",
+    trees: Annotated[str, _logs("--trees", "Constraints of Poseidon trees: the witness.")] = "20",
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each measurement; medians are shown.")] = 5,
     output: Annotated[Path | None, typer.Option("--output", help="Write the figures to this file as JSON.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

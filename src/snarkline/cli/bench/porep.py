@@ -13,7 +13,8 @@ import typer
 
 from snarkline.cli.bench.release import POLICIES, POLICY_HELP, PageSize, chosen_policies, of_runs
 from snarkline.cli.output import JsonOption, QuietOption, Report, ThreadsOption
-from snarkline.cli.porep import SectorName, SizeOption
+from snarkline.cli.porep import ParametersOption, SectorName, SizeOption
+from snarkline.filecoin.registry import PARAMETER_FOLDER
 from snarkline.threads import usable_threads
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ the timelines: wrapper, within it inner."""
 
 def porep(
     c1: Annotated[Path, typer.Argument(help="Output of commit phase 1 (.json).", metavar="C1.json")],
-    parameters: Annotated[Path | None, typer.Option("--params", help="Parameter file, or the folder of it.")] = None,
+    parameters: ParametersOption = None,
     size: SizeOption = SectorName.kib2,
     classic_host: Annotated[
         bool,
@@ -69,7 +70,7 @@ def porep(
     """
     from snarkline.cli.bench import classic
     from snarkline.filecoin.porep.c1 import load_phase1
-    from snarkline.filecoin.porep.prover import PARAMETER_FOLDER, find_parameters
+    from snarkline.filecoin.porep.prover import find_parameters
     from snarkline.filecoin.registry import sector_size
     from snarkline.memory import experiment
 

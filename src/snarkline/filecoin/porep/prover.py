@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,9 +23,6 @@ from snarkline.memory import Release
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_witness import StructuredWitness, run_program
 from snarkline.trace import span
-
-PARAMETER_FOLDER = Path("/var/tmp/filecoin-proof-parameters")
-"""Where the reference implementation keeps parameters unless it is told otherwise."""
 
 
 def graph_of(size: SectorSize, version: PorepVersion) -> StackedGraph:
@@ -61,7 +59,8 @@ class PorepProver:
     `circuit` is the constraint system of a partition (`recorded`), which is made here unless it is given. The other
     arguments are those of `Prover`. With `classic_host` all partitions are proven in one call, which holds a, b and c
     of all of them and copies in host memory (`ClassicProver`); `release` says how that is given back. Raises
-    MismatchError for parameters of another circuit, and for a cap on memory in the classic layout.
+    MismatchError for parameters of another circuit, and for what the classic layout does not take: a cap on memory,
+    devices.
     """
 
     def __init__(
@@ -74,10 +73,12 @@ class PorepProver:
         threads: int | None = None,
         release: Release | str = Release.RECYCLE,
         max_memory: int | None = None,
+        devices: Sequence[int] | None = None,
+        gpu_memory: int | None = None,
         classic_host: bool = False,
     ) -> None:
-        if classic_host and max_memory is not None:
-            raise MismatchError("the classic layout holds a, b and c of all partitions: it takes no cap on memory")
+        if classic_host and any(option is not None for option in (max_memory, devices, gpu_memory)):
+            raise MismatchError("the classic layout takes no cap on memory, and no choice of devices")
         what = " ".join(["the key", key.path or ""]).rstrip()
         if key.curve is not BLS12_381 or key.n_public != size.n_public_inputs:
             raise MismatchError(
@@ -100,8 +101,9 @@ class PorepProver:
             )
         else:
             self._prover = Prover(
-                key, r1cs=self.circuit, backend=backend, threads=threads, release=release, max_memory=max_memory
-            )
+                key, r1cs=self.circuit, backend=backend, threads=threads, release=release, max_memory=max_memory,
+                devices=devices, gpu_memory=gpu_memory,
+            )  # fmt: skip
 
     @property
     def note(self) -> str:
