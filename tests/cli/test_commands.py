@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,7 +128,18 @@ def test_info_recognises_every_file(run: Run, circuit: Path, file: str, kind: st
     outcome = run("info", circuit / file, "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["kind"] == kind
-    assert kind in run("info", circuit / file).out
+    text = run("info", circuit / file).out.splitlines()
+    assert text[0].split(maxsplit=1) == ["kind", kind] and len(text) == len(json.loads(outcome.out))
+
+
+def test_info_cuts_nothing_on_a_terminal(circuit: Path) -> None:
+    """The circuit's hash is longer than a line."""
+    shown = "import sys; sys.stdout.isatty = lambda: True; from snarkline.cli import main; main()"
+    command = [sys.executable, "-c", shown, "info", str(circuit / "circuit.zkey")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"})
+    facts = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert facts["circuit hash"] in "".join(done.stdout.split()) and len(facts["circuit hash"]) == 128
 
 
 def test_help_and_version(run: Run) -> None:

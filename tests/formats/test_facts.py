@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from raw_files import MULTIPLIERS, Raw, vector
 
+from snarkline import formats
 from snarkline.errors import FormatError, SecurityWarning
 from snarkline.formats.binary import read_at_most
 from snarkline.formats.circom import load_proving_key, load_symbols, load_verifying_key, read_info
@@ -83,3 +84,10 @@ def test_a_small_file_takes_no_memory_for_what_it_might_have_been(tmp_path: Path
     assert read_at_most(path, 1 << 60) == b"few"
     with pytest.raises(FormatError, match="at most 2 bytes"):
         read_at_most(path, 2)
+
+
+def test_what_is_no_file_or_empty_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="expected a regular file, found a device, pipe or folder"):
+        formats.read_info(tmp_path)
+    with pytest.raises(FormatError, match=r"offset 0: expected a \.r1cs, .*, found no bytes"):
+        formats.read_info(write(tmp_path, "empty", b""))

@@ -46,13 +46,13 @@ def estimate(
         rates = measure(backend, shape.curve)
         backend.close()
     found = scale(shape, rates, process_bytes, n_threads)
-    least, most = found.proof_s
+    least, most = (_seconds(s) for s in found.proof_s)
     report.line(
         f"{shape.curve.name}, {shape.n_wires:,} wires, domain 2^{shape.log_domain}, {n_threads} threads (an estimate)"
     )
-    report.line(f"  proof:  {least:.2f} s if most wires are 0 or 1, up to {most:.2f} s; {shown(found.proof_bytes)}")
+    report.line(f"  proof:  {least} if most wires are 0 or 1, up to {most}; {shown(found.proof_bytes)}")
     report.line(f"          with --max-memory, {shown(found.least_bytes)} at least")
-    report.line(f"  setup:  {found.setup_s:.2f} s; {shown(found.setup_bytes)}")
+    report.line(f"  setup:  {_seconds(found.setup_s)}; {shown(found.setup_bytes)}")
     report.line("  proof is the time of a prover that holds the key; memory is the peak, with the key's pages")
     report.result(
         {
@@ -62,10 +62,15 @@ def estimate(
             "n_public": shape.n_public,
             "domain": shape.domain_size,
             "threads": n_threads,
-            "proof_seconds": {"least": round(least, 6), "most": round(most, 6)},
+            "proof_seconds": {"least": round(found.proof_s[0], 6), "most": round(found.proof_s[1], 6)},
             "proof_peak_bytes": found.proof_bytes,
             "proof_least_bytes": found.least_bytes,
             "setup_seconds": round(found.setup_s, 6),
             "setup_peak_bytes": found.setup_bytes,
         }
     )
+
+
+def _seconds(seconds: float) -> str:
+    """What is below a hundredth is not told apart: there are costs of a millisecond that do not scale."""
+    return f"{seconds:.2f} s" if seconds >= 0.01 else "under 0.01 s"

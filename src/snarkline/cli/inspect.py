@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,18 +55,30 @@ def info(
     quiet: QuietOption = False,
 ) -> None:
     """Say what a file is: circuit, witness, key, verifying key, proof, public inputs, or a sector's vanilla proofs."""
-    from rich.table import Table
-
     from snarkline.filecoin.info import read_info
 
     report = Report(as_json=as_json, quiet=quiet)
     found = read_info(file)
     facts = {"kind": found.kind, "bytes": found.n_bytes, **found.facts}
-    table = Table.grid(padding=(0, 2))
-    for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _text(value))
-    report.show(table)
+    _show(report, {name.replace("_", " "): _text(value) for name, value in facts.items()})
     report.result(facts)
+
+
+def _show(report: Report, facts: dict[str, str]) -> None:
+    """In the width of a terminal, values in their own column; elsewhere one line a fact, however long."""
+    if not sys.stdout.isatty():
+        width = max(map(len, facts))
+        for name, value in facts.items():
+            report.line(f"{name:<{width}}  {value}")
+        return
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, value)
+    report.show(table)
 
 
 def _text(value: object) -> str:

@@ -51,7 +51,9 @@ def load_verifying_key(path: str | os.PathLike[str], *, strict: bool = False) ->
 def read_info(path: str | os.PathLike[str]) -> FileInfo:
     """What a file is and what it says of itself. Values and points are not checked. Raises OSError and FormatError."""
     from snarkline.formats.bellperson import info
+    from snarkline.formats.binary import open_regular
 
+    os.close(open_regular(path))
     return info.read_info(path) if info.knows(path) else circom.read_info(path)
 
 

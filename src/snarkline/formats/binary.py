@@ -326,7 +326,7 @@ def _read_table(path: str | None, data: Bytes, count: int) -> list[Section]:
 def describe_magic(found: bytes) -> str:
     """What a file's first bytes tell, for an error."""
     known = {b"r1cs": "a circuit", b"wtns": "a witness", b"zkey": "a proving key", b"ptau": "a powers-of-tau file"}
-    return repr(found) + (f" ({known[found]})" if found in known else "")
+    return (repr(found) if found else "no bytes") + (f" ({known[found]})" if found in known else "")
 
 
 @dataclass(frozen=True)
