@@ -19,7 +19,8 @@ from raw_files import vector
 from snarkline import Timeline, setup
 from snarkline.curves.curve import BLS12_381, BN254
 from snarkline.errors import InputError
-from snarkline.filecoin.porep.c1 import parse_phase1
+from snarkline.filecoin.info import read_info
+from snarkline.filecoin.porep.c1 import parse_phase1, phase1_facts
 from snarkline.filecoin.registry import SECTOR_SIZES
 from snarkline.formats import bellperson
 from snarkline.formats.circom import (
@@ -32,7 +33,6 @@ from snarkline.formats.circom import (
     proof_from_json,
     proof_to_json,
     public_from_json,
-    read_info,
     verifying_key_to_json,
     write_witness,
 )
@@ -47,12 +47,19 @@ VECTORS = Path(__file__).parents[1] / "vectors" / "circom"
 
 
 @contextlib.contextmanager
-def as_file(data: bytes) -> Iterator[Path]:
-    """A path that leads to the bytes, in memory."""
+def as_file(data: bytes, suffix: str = "") -> Iterator[Path]:
+    """A path that leads to the bytes, in memory; with a suffix by a link of such a name."""
     descriptor = os.memfd_create("fuzz")
     try:
         os.write(descriptor, data)
-        yield Path(f"/proc/self/fd/{descriptor}")
+        path = Path(f"/proc/self/fd/{descriptor}")
+        if not suffix:
+            yield path
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            named = Path(folder) / f"fuzz{suffix}"
+            named.symlink_to(path)
+            yield named
     finally:
         os.close(descriptor)
 
@@ -130,6 +137,10 @@ def sym(data: bytes) -> None:
 
 
 def info(data: bytes) -> None:
+    """Of a file by its content, and by the names that say what it should be."""
+    for suffix in ("", ".params", ".vk"):
+        with as_file(data, suffix) as path, contextlib.suppress(InputError):
+            read_info(path)
     with as_file(data) as path:
         read_info(path)
 
@@ -144,25 +155,35 @@ def timeline(data: bytes) -> None:
 
 def params(data: bytes) -> None:
     """bellperson's parameters: what is accepted is written again to the byte."""
-    with as_file(data) as path:
+    with as_file(data, ".params") as path:
         key = bellperson.load_parameters(path)
+        facts = read_info(path).facts
+    assert (facts["wires"], facts["public inputs"]) == (key.n_wires, key.n_public)
     with tempfile.TemporaryDirectory() as folder:
         bellperson.save_parameters(key, Path(folder) / "again.params")
         assert (Path(folder) / "again.params").read_bytes() == data
 
 
 def params_vk(data: bytes) -> None:
-    with as_file(data) as path:
-        bellperson.load_verifying_key(path)
+    with as_file(data, ".vk") as path:
+        key = bellperson.load_verifying_key(path)
+        assert read_info(path).facts["public inputs"] == key.n_public
 
 
 def params_proof(data: bytes) -> None:
     assert bellperson.proof_to_bytes(bellperson.proof_from_bytes(data, [1])) == data
+    with as_file(data) as path:
+        assert read_info(path).facts["proofs"] == 1
 
 
 def c1(data: bytes) -> None:
     """The output of Filecoin's commit phase 1."""
-    parse_phase1(data, SECTOR_SIZES["2KiB"])
+    with as_file(data) as path, contextlib.suppress(InputError):
+        phase1_facts(path)
+    output = parse_phase1(data, SECTOR_SIZES["2KiB"])
+    with as_file(data) as path:
+        facts = phase1_facts(path)
+    assert (facts["sector size"], facts["comm_r"]) == ("2KiB", output.commitments.comm_r.hex())
 
 
 CIRCOM = (r1cs, wtns, zkey, vk, proof, public, inputs, calculator, wasm, sym, info)
@@ -185,7 +206,7 @@ def seeds(target: str) -> list[bytes]:
     """Whole inputs to start from, and the kept ones."""
     kept = [path.read_bytes() for path in sorted((HOME / target).glob("*"))]
     if target == "info":
-        return [data for _, data in FILES] + kept
+        return [*(data for _, data in FILES), *_bellperson_files().values(), *kept]
     if target == "wasm":
         return [(VECTORS / "edge" / "compare_bn128" / "circuit.wasm").read_bytes(), *kept]
     if target in ("inputs", "calculator"):
