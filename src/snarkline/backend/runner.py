@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from snarkline.backend.base import Backend
@@ -57,16 +57,18 @@ class DeviceRunner:
 
     def run(self, work: Callable[[Backend], R]) -> R:
         while True:
-            with self._one() as accelerator:
-                if accelerator is None:
-                    return work(self.host)
-                try:
-                    return self._on(accelerator, work)
-                except (BudgetError, DeviceError) as error:
-                    failed = accelerator.failure is not None
-                    if not self._fall_back and not (failed and self._usable(self._all)):
-                        raise
-                    self._say(error, failed)
+            accelerator = self._take_one()
+            if accelerator is None:
+                return work(self.host)
+            try:
+                return self._on(accelerator, work)
+            except (BudgetError, DeviceError) as error:
+                failed = accelerator.failure is not None
+                if not self._fall_back and not (failed and self._usable(self._all)):
+                    raise
+                self._say(error, failed)
+            finally:
+                self._give_back(accelerator)
             if not failed:
                 return work(self.host)
 
@@ -85,23 +87,23 @@ class DeviceRunner:
                 if not accelerator.shrink():
                     raise
 
-    @contextmanager
-    def _one(self) -> Iterator[Accelerator | None]:
-        """An accelerator that nobody uses, waiting for one; once all have failed, None if the CPU may be used."""
+    def _take_one(self) -> Accelerator | None:
+        """An accelerator that nobody uses, waiting for one. Once all have failed, None if the CPU may be used, and one
+        that says so otherwise."""
         with self._free:
-            self._free.wait_for(lambda: self._usable(self._idle) or not self._usable(self._all))
+            while not (usable := self._usable(self._idle)) and self._usable(self._all):
+                self._free.wait()
+            if not usable:
+                return None if self._fall_back else self._all[0]
             # The one that has been idle for the shortest time: its caches are warm.
-            usable = self._usable(self._idle)
-            chosen = usable[-1] if usable else None if self._fall_back else self._all[0]
-            if usable:
-                self._idle.remove(usable[-1])
-        try:
-            yield chosen
-        finally:
-            if usable:
-                with self._free:
-                    self._idle.append(usable[-1])
-                    self._free.notify_all()
+            self._idle.remove(usable[-1])
+            return usable[-1]
+
+    def _give_back(self, accelerator: Accelerator) -> None:
+        with self._free:
+            if accelerator not in self._idle:
+                self._idle.append(accelerator)
+            self._free.notify_all()
 
     @staticmethod
     def _usable(accelerators: Sequence[Accelerator]) -> list[Accelerator]:

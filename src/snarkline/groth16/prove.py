@@ -32,12 +32,21 @@ class Sums:
     h: Point
 
 
-def start(backend: Backend, key: ProvingKey, products: Products, *, points_at_once: int | None = None) -> Sums:
+def start(
+    backend: Backend,
+    key: ProvingKey,
+    products: Products,
+    *,
+    points_at_once: int | None = None,
+    before_sums: Callable[[], object] | None = None,
+) -> Sums:
     """The half of a proof that needs the accelerator. Sums are over at most `points_at_once` points at a time, so that
-    memory stays small."""
+    memory stays small. `before_sums` is called, on the host, when all before them is done, or queued."""
     w, a, b, c = evaluate(backend, key, products)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
+    if before_sums is not None:
+        before_sums()
     return commit(backend, key, w, h, points_at_once)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -32,8 +32,8 @@ from snarkline.groth16.products import (
 from snarkline.groth16.prove import Sums
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
-from snarkline.r1cs.check import check_witness, first_violation
-from snarkline.r1cs.matrices import R1CS
+from snarkline.r1cs.check import check_shape, check_values, check_witness, first_violation
+from snarkline.r1cs.matrices import R1CS, Matrices
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
@@ -121,11 +121,9 @@ class Prover:
                 if begun is not None:
                     return begun
                 witness = witness.run(threads=self.threads, arena=self.arena)
-            r1cs = self.r1cs if check else None
-            assigned = assign_checked(self.key, r1cs, self._matrices, witness, threads=self.threads, arena=self.arena)
-            sums = self._sums(assigned)
-            public = witness.public(self.key.n_public)
-            return Pending(self, assigned, public, sums, blinding_for_tests)
+            assigned, check_values = self._admit(witness, self.r1cs if check else None)
+            sums = self._sums(assigned, check_values)
+            return Pending(self, assigned, witness.public(self.key.n_public), sums, blinding_for_tests)
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -192,12 +190,35 @@ class Prover:
         witness = given.run(threads=self.threads, arena=self.arena)
         return assign(self._matrices, witness, threads=self.threads, arena=self.arena)
 
-    def _sums(self, assigned: Assignment) -> Sums:
+    def _admit(
+        self, witness: Witness | StructuredWitness, r1cs: R1CS | StructuredR1CS | None
+    ) -> tuple[Assignment, Callable[[], None] | None]:
+        """A witness for the key's matrices, and the check of its values where that is left."""
+        key, matrices, threads, arena = self.key, self._matrices, self.threads, self.arena
+        if r1cs is not None or not (isinstance(witness, Witness) and isinstance(matrices, Matrices)):
+            return assign_checked(key, r1cs, matrices, witness, threads=threads, arena=arena), None
+        check_shape(witness, key.curve, key.n_wires)
+        assigned = assign(matrices, witness, threads=threads, arena=arena)
+        return assigned, lambda: check_values(witness, threads=threads)
+
+    def _sums(self, assigned: Assignment, check_values: Callable[[], None] | None = None) -> Sums:
+        """With an accelerator the values are checked while it does what comes before the sums, which takes longer."""
+
+        def check() -> None:
+            if check_values is not None:
+                with span("check witness"):
+                    check_values()
+
+        def work(backend: Backend) -> Sums:
+            queued = backend.name == "cuda"
+            if not queued:
+                check()
+            packed = isinstance(products, StructuredProducts) and products.wires is None
+            points, before_sums = self._points_at_once(backend, packed=packed), check if queued else None
+            return prove.start(backend, self.key, products, points_at_once=points, before_sums=before_sums)
+
         products = assigned.products
-        packed = isinstance(products, StructuredProducts) and products.wires is None
-        return self._runner.run(
-            lambda b: prove.start(b, self.key, products, points_at_once=self._points_at_once(b, packed=packed))
-        )
+        return self._runner.run(work)
 
     def _points_at_once(self, backend: Backend, *, packed: bool) -> int | None:
         """How many points a sum takes at a time; None leaves it to the backend."""

@@ -56,6 +56,12 @@ def check_witness(
     Raises MismatchError for another curve or length, FormatError naming the index for a value that is not below r or
     a wire 0 that is not 1, InputError for what is no witness. Values are secret and not shown.
     """
+    check_shape(witness, curve, n_wires)
+    check_values(witness, threads=threads)
+
+
+def check_shape(witness: Witness | StructuredWitness, curve: Curve, n_wires: int) -> None:
+    """The half of `check_witness` that reads no value."""
     if not isinstance(witness, (Witness, StructuredWitness)):
         raise InputError(f"expected a witness, found {type(witness).__name__}")
     source = None if isinstance(witness, StructuredWitness) else witness.source
@@ -64,6 +70,13 @@ def check_witness(
         raise MismatchError(f"{name} is over {witness.curve.name}, the circuit over {curve.name}")
     if len(witness) != n_wires:
         raise MismatchError(f"{name} has {len(witness)} values, the circuit has {n_wires} wires")
+    if isinstance(witness, Witness) and witness.values.form is not Form.CANONICAL:
+        raise MismatchError(f"{name} is in {witness.values.form.value} form, expected canonical form")
+
+
+def check_values(witness: Witness | StructuredWitness, *, threads: int | None = None) -> None:
+    """The other half of `check_witness`."""
+    curve = witness.curve
     if isinstance(witness, StructuredWitness):
         # Private values are in range by their making; the public ones are few, and checked.
         one = FrVector.from_ints(curve, [1], Form.MONTGOMERY).limbs[0]
@@ -74,8 +87,6 @@ def check_witness(
             raise FormatError(None, f"witness value {index}", "a value below the scalar field's modulus", "one above")
         return
     values = witness.values
-    if values.form is not Form.CANONICAL:
-        raise MismatchError(f"{name} is in {values.form.value} form, expected canonical form")
     index = core.Executor(threads or usable_threads()).first_not_below_modulus(curve.name, "fr", values.limbs)
     if index >= 0:
         raise FormatError(

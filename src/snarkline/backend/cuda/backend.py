@@ -52,6 +52,7 @@ class CudaBackend:
         self._device, self.host = device, host
         self._work = work
         self._pressure = 0
+        self._replan_due = False
         self._closed = False
         self._sums = Sums(device, host)
         self._transforms: dict[tuple[object, ...], Transform] = {}
@@ -91,11 +92,12 @@ class CudaBackend:
     def session(self) -> Iterator[None]:
         """One proof, by one thread. Afterwards what it left in the device's memory is wiped.
 
-        Raises BudgetError if the memory that is free does not suffice for the work that was announced.
+        The work raises BudgetError if the memory that is free does not suffice for what was announced.
         """
-        with self._open().session():
+        self._require_open()
+        with self._device.session():
             try:
-                self._replan()
+                self._replan_due = True  # the first upload need not wait for it
                 yield
                 self._pressure = 0
             finally:
@@ -117,6 +119,7 @@ class CudaBackend:
 
     def _replan(self) -> None:
         """The plan for the memory that is free at this moment; what it does not keep is let go."""
+        self._replan_due = False
         if self._work is None or self._plan_holds():
             return
         try:
@@ -159,9 +162,14 @@ class CudaBackend:
     # ---- vectors ----
 
     def resident(self, v: FrVector) -> FrVector:
-        """The vector in the device's memory."""
+        """The vector in the device's memory. The first thing that a proof queues, so nothing else is done before."""
+        self._require_open()
+        if self._device.owns(v.limbs):
+            return v
+        limbs = self._device.empty(v.limbs.shape, v.limbs.dtype)
         with device_span(self._device.clock, "upload", bytes=v.limbs.nbytes):
-            return FrVector(v.curve, self._limbs(v), v.form)
+            self._device.fill(limbs, v.limbs)
+        return FrVector(v.curve, limbs, v.form)
 
     def select(self, v: FrVector, indices: npt.NDArray[np.uint32]) -> FrVector:
         out = self._empty(v.curve, len(indices), v.form)
@@ -205,9 +213,10 @@ class CudaBackend:
         self, w: StructuredWitness, domain: Domain, *, wires: FrVector | None = None
     ) -> tuple[FrVector, FrVector, FrVector, FrVector]:
         # Written out, the wires' values would take longer to the device than to be made there from the packed ones.
+        self._require_open()
+        with device_span(self._device.clock, "upload", bytes=w.nbytes):
+            packed = Packed.upload(self._device, w)
         device, there = self._open(), self._system(w.system)
-        with device_span(device.clock, "upload", bytes=w.nbytes):
-            packed = Packed.upload(device, w)
         out = self._empty(w.curve, len(w), Form.CANONICAL)
         with device_span(device.clock, "expand", items=len(w)):
             there.expand(device, packed, self._raw(w.curve, 1), out.limbs)
@@ -372,9 +381,14 @@ class CudaBackend:
             self._device.close()
 
     def _open(self) -> Device:
+        self._require_open()
+        if self._replan_due:
+            self._replan()
+        return self._device
+
+    def _require_open(self) -> None:
         if self._closed:
             raise ValueError("the backend is closed")
-        return self._device
 
     def _matrix(self, matrix: SparseMatrix) -> DeviceMatrix:
         there = self._matrices.get(matrix)

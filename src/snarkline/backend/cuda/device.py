@@ -49,6 +49,9 @@ class Device(Protocol):
 
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array: ...
     def upload(self, host: npt.NDArray[Any]) -> Array: ...
+    def fill(self, array: Array, host: npt.NDArray[Any]) -> None:
+        """Of the same shape and type."""
+
     def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
         """For each range the slices of `hosts`, valid until the next are asked for, which are copied meanwhile."""
 

@@ -10,7 +10,7 @@ import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -26,7 +26,7 @@ from snarkline.backend.cuda.pool import Block, Lent, Pool
 from snarkline.backend.cuda.readback import Inbox
 from snarkline.backend.cuda.streaming import stream_slices
 from snarkline.curves.curve import CURVES
-from snarkline.errors import BudgetError, DeviceError
+from snarkline.errors import BudgetError, DeviceError, SnarklineError
 from snarkline.threads import usable_threads
 from snarkline.trace import DeviceClock
 
@@ -76,35 +76,17 @@ class Gpu:
 
     # ---- use ----
 
-    @contextmanager
-    def session(self) -> Iterator[None]:
+    def session(self) -> AbstractContextManager[None]:
         """Work of one thread. At its end the thread's device is restored, and all memory that was given back is wiped
         in the background: before the next session, and before `close` returns.
 
         Raises DeviceError for a device that has failed, or whose context others destroyed.
         """
-        self.require_usable()
-        self.await_wiping()
-        with self.current():
-            try:
-                if not self.driver.alive():
-                    self.fail("its context has failed, or was destroyed from outside")
-                yield
-            except (BudgetError, DeviceError) as error:
-                _let_go(error)
-                raise
-            finally:
-                if self.failure is None:
-                    self._sweep = self._sweeper.submit(self._wipe)
+        return _Session(self)
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """The device as the calling thread's, for the block."""
-        previous = self._guarded(self.driver.use)
-        try:
-            yield
-        finally:
-            self.driver.leave(previous)
+        return _Current(self)
 
     def await_wiping(self) -> None:
         """Waits until the zeroing of what the last session left is queued. Raises its DeviceError, or its BudgetError:
@@ -114,8 +96,12 @@ class Gpu:
             try:
                 sweep.result()
             except BudgetError:
-                self._sweep = self._sweeper.submit(self._wipe)
+                self.wipe_in_background()
                 raise
+
+    def wipe_in_background(self) -> None:
+        """What was given back so far; see `await_wiping`."""
+        self._sweep = self._sweeper.submit(self._wipe)
 
     def _wipe(self) -> None:
         with self.current():
@@ -168,11 +154,13 @@ class Gpu:
         return self._pool.take(n_bytes)
 
     def upload(self, host: npt.NDArray[Any]) -> Array:
-        self.await_wiping()  # of the staging buffers
-        host = np.ascontiguousarray(host)
         array = self.empty(host.shape, host.dtype)
-        self.staging.send(array, host)
+        self.fill(array, host)
         return array
+
+    def fill(self, array: Array, host: npt.NDArray[Any]) -> None:
+        self.await_wiping()  # of the staging buffers
+        self.staging.send(array, np.ascontiguousarray(host))
 
     def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
         return stream_slices(self, hosts, ranges)
@@ -333,6 +321,42 @@ class Gpu:
             cause = f"{fault.call} on {self.name}, where {free} of {total} are free: {fault.text}"
             raise BudgetError(0, self._pool.used_bytes() + free, cause) from None
         self.fail(str(fault))
+
+
+# These two are classes, not generators: a proof waits for the device while the host goes through them.
+
+
+class _Current:
+    """See `Gpu.current`."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+
+    def __enter__(self) -> None:
+        self._previous: int = self._gpu._guarded(self._gpu.driver.use)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._gpu.driver.leave(self._previous)
+
+
+class _Session(_Current):
+    """See `Gpu.session`."""
+
+    def __enter__(self) -> None:
+        gpu = self._gpu
+        gpu.require_usable()
+        gpu.await_wiping()
+        super().__enter__()
+        if not gpu.driver.alive():
+            gpu.driver.leave(self._previous)
+            gpu.fail("its context has failed, or was destroyed from outside")
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SnarklineError):
+            _let_go(error)
+        if self._gpu.failure is None:
+            self._gpu.wipe_in_background()
+        super().__exit__(kind, error, trace)
 
 
 class EventClock:
