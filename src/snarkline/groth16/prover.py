@@ -41,6 +41,9 @@ from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import span
 
+LATE_CHECK_THREADS = 8
+"""Of a check that an accelerator does not wait for. To start more takes longer than the check of 2^20 values."""
+
 
 class Prover:
     """Proves with one key. May be shared by threads, and is a context manager.
@@ -121,9 +124,16 @@ class Prover:
                 if begun is not None:
                     return begun
                 witness = witness.run(threads=self.threads, arena=self.arena)
-            assigned, check_values = self._admit(witness, self.r1cs if check else None)
-            sums = self._sums(assigned, check_values)
-            return Pending(self, assigned, witness.public(self.key.n_public), sums, blinding_for_tests)
+            assigned, check_late = self._admit(witness, self.r1cs if check else None)
+            public: list[int] = []
+
+            def meanwhile() -> None:
+                if check_late is not None:
+                    check_late()
+                public[:] = witness.public(self.key.n_public)
+
+            sums = self._sums(assigned, meanwhile)
+            return Pending(self, assigned, tuple(public), sums, blinding_for_tests)
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -199,22 +209,23 @@ class Prover:
             return assign_checked(key, r1cs, matrices, witness, threads=threads, arena=arena), None
         check_shape(witness, key.curve, key.n_wires)
         assigned = assign(matrices, witness, threads=threads, arena=arena)
-        return assigned, lambda: check_values(witness, threads=threads)
 
-    def _sums(self, assigned: Assignment, check_values: Callable[[], None] | None = None) -> Sums:
-        """With an accelerator the values are checked while it does what comes before the sums, which takes longer."""
+        def check_late() -> None:
+            with span("check witness"):
+                check_values(witness, threads=min(threads, LATE_CHECK_THREADS))
 
-        def check() -> None:
-            if check_values is not None:
-                with span("check witness"):
-                    check_values()
+        return assigned, check_late
+
+    def _sums(self, assigned: Assignment, meanwhile: Callable[[], None] | None = None) -> Sums:
+        """`meanwhile` is called while an accelerator does what comes before the sums, which takes longer; elsewhere
+        before all."""
 
         def work(backend: Backend) -> Sums:
             queued = backend.name == "cuda"
-            if not queued:
-                check()
+            if meanwhile is not None and not queued:
+                meanwhile()
             packed = isinstance(products, StructuredProducts) and products.wires is None
-            points, before_sums = self._points_at_once(backend, packed=packed), check if queued else None
+            points, before_sums = self._points_at_once(backend, packed=packed), meanwhile if queued else None
             return prove.start(backend, self.key, products, points_at_once=points, before_sums=before_sums)
 
         products = assigned.products
