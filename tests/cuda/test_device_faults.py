@@ -12,6 +12,7 @@ import snarkline.backend
 import snarkline.backend.cuda
 from snarkline import Prover
 from snarkline.backend.cuda import CudaBackend
+from snarkline.backend.cuda.plan import plan_memory
 from snarkline.errors import BudgetError, DeviceError, InputError, NoDeviceError, NoDriverError
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.r1cs.witness import Witness
@@ -94,8 +95,10 @@ def test_memory_that_is_short(
     with said() as texts, Prover(multiplier[0], backend=backend, threads=1) as prover:
         driver = devices[0].driver
         assert prove(prover, multiplier[1]) == product
-        plan = prover._runner._all[0].plan  # type: ignore[attr-defined]
-        driver.taken = driver.capacity - int(share * plan.peak_bytes)  # by another process
+        backend_there = prover._runner._all[0]  # type: ignore[attr-defined]
+        with pytest.raises(BudgetError) as caught:
+            plan_memory(backend_there._work, 0, backend_there._sum_bytes)
+        driver.taken = driver.capacity - int(share * caught.value.asked_bytes)  # by another process
         devices[0].trim()
         for _ in range(2):
             if backend == "auto":

@@ -129,11 +129,10 @@ def test_device_blocks_are_reused_in_order(gpu: Gpu) -> None:
 
 
 def test_streamed_slices_wait_for_kernels(gpu: Gpu) -> None:
-    hosts = [np.arange(12 * MIB, dtype=np.uint32)]
-    ranges = [slice(i * 2 * MIB, (i + 1) * 2 * MIB) for i in range(6)]
-    for part, (there,) in zip(ranges, gpu.streamed(hosts, ranges), strict=True):
-        out = spin(gpu, 0.02, there.data.ptr, 2 * MIB)
-        assert int(gpu.download(out)[0]) == int(hosts[0][part].sum(dtype=np.uint64) & 0xFFFFFFFF)
+    slices = list(np.arange(12 * MIB, dtype=np.uint32).reshape(6, -1))
+    sums = [spin(gpu, 0.02, there.data.ptr, 2 * MIB) for there in gpu.streamed(slices)]
+    for host, out in zip(slices, sums, strict=True):
+        assert int(gpu.download(out)[0]) == int(host.sum(dtype=np.uint64) & 0xFFFFFFFF)
 
 
 def test_device_spans_are_on_the_hosts_axis(gpu: Gpu) -> None:

@@ -115,7 +115,7 @@ def test_what_was_read_is_wiped(emulated: CudaBackend, cpu: CpuBackend) -> None:
     with emulated.session():
         emulated.msm(*make_sum(cpu, "bits", 10))
         inbox = emulated._device._inbox  # type: ignore[attr-defined]
-        assert not inbox._lease.array.any() and len(inbox._slots) == snarkline.backend.cuda.readback.SLOTS
+        assert not inbox._leases[0].array.any() and len(inbox._slots) == snarkline.backend.cuda.readback.SLOTS
     emulated.close()
     assert driver_of(emulated).locked == {}
 

@@ -14,6 +14,7 @@ import snarkline.backend.cuda.pool
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend
 from snarkline.backend.cuda.driver import Queue
+from snarkline.backend.cuda.plan import MemoryPlan
 from snarkline.curves.vector import Form
 
 
@@ -43,10 +44,22 @@ def test_sums(device: OrderedDevice, cpu: CpuBackend, monkeypatch: pytest.Monkey
     assert device.driver.races == [] and device.driver.lent > 20
 
 
+def test_streamed_sums(device: OrderedDevice, cpu: CpuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snarkline.backend.cuda.backend, "SMALL", 2)
+    backend = CudaBackend(device, cpu)
+    backend.plan = MemoryPlan(False, False, 2, 1 << 30, side_by_side=False, sums_at_once=1)
+    work = [make_sum(cpu, "bits", 6)]
+    with backend.session():
+        assert sums_of(backend, work) == expected(cpu, work)
+    device.await_wiping()
+    copies = [call for call in device.driver.calls if call[0] == "to_device" and call[3] is Queue.COPY]
+    assert len(copies) == 3 and device.driver.races == [] and device.driver.lent > 20
+
+
 def test_copies_of_slices_that_nobody_asks_for(device: OrderedDevice) -> None:
     host = np.arange(400, dtype=np.uint64)
     with pytest.raises(ZeroDivisionError), device.session():
-        for _ in device.streamed([host], [slice(0, 200), slice(200, 400)]):
+        for _ in device.streamed([host[:200], host[200:]]):
             raise ZeroDivisionError
     with device.session():
         for _ in range(4):

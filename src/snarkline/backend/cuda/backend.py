@@ -138,9 +138,7 @@ class CudaBackend:
     def _plan_holds(self) -> bool:
         """Whether nothing is better than the plan that there is, and memory suffices for it."""
         plan, work = self.plan, self._work
-        if plan is None or work is None or not (plan.keep_tables and plan.keep_matrices):
-            return False
-        return plan.slice_points >= work.largest_sum and plan.peak_bytes <= self._budget()
+        return plan is not None and work is not None and plan.best_for(work) and plan.peak_bytes <= self._budget()
 
     def _budget(self) -> int:
         """Bytes for everything; half as many for each refusal before."""
@@ -166,7 +164,7 @@ class CudaBackend:
         self._require_open()
         if self._device.owns(v.limbs):
             return v
-        limbs = self._device.empty(v.limbs.shape, v.limbs.dtype)
+        limbs = self._device.empty_again(v.limbs.shape, v.limbs.dtype)
         with device_span(self._device.clock, "upload", bytes=v.limbs.nbytes):
             self._device.fill(limbs, v.limbs)
         return FrVector(v.curve, limbs, v.form)
@@ -328,6 +326,8 @@ class CudaBackend:
 
     def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
         self._open()
+        if self.plan is not None and not self.plan.keep_matrices:
+            self._transforms.clear()  # the quotient is done
         if len(scalars) < SMALL:
             return self.host.begin_msm(tables, self._on_host(scalars))
         return self._sums.begin(tables, scalars.curve, self._limbs(scalars), scalars.form)

@@ -47,13 +47,16 @@ class Device(Protocol):
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Memory from the pool, contents undefined. Raises BudgetError."""
 
+    def empty_again(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """The same, faster where the last session asked for one of that shape and type."""
+
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array: ...
     def upload(self, host: npt.NDArray[Any]) -> Array: ...
     def fill(self, array: Array, host: npt.NDArray[Any]) -> None:
         """Of the same shape and type."""
 
-    def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
-        """For each range the slices of `hosts`, valid until the next are asked for, which are copied meanwhile."""
+    def streamed(self, hosts: Sequence[npt.NDArray[Any]]) -> Iterator[Array]:
+        """Each of `hosts`, for work that is queued before the next is asked for, which is copied meanwhile."""
 
     def download(self, array: Array) -> npt.NDArray[Any]: ...
     def download_later(self, arrays: Sequence[Array]) -> Reading:

@@ -24,7 +24,7 @@ from snarkline.backend.cuda.host_memory import Staging
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
 from snarkline.backend.cuda.pool import Block, Lent, Pool
 from snarkline.backend.cuda.readback import Inbox
-from snarkline.backend.cuda.streaming import stream_slices
+from snarkline.backend.cuda.streaming import stream_arrays
 from snarkline.curves.curve import CURVES
 from snarkline.errors import BudgetError, DeviceError, SnarklineError
 from snarkline.threads import usable_threads
@@ -73,6 +73,8 @@ class Gpu:
         self._functions: dict[tuple[str, str], tuple[Any, int]] = {}
         self._sweeper = ThreadPoolExecutor(1, "snarkline-wipe")
         self._sweep: Future[None] | None = None
+        self._asked: tuple[int | tuple[int, ...], npt.DTypeLike] | None = None
+        self._prepared: Array | None = None
 
     # ---- use ----
 
@@ -108,6 +110,10 @@ class Gpu:
             self.join()
             self.staging.wipe()
             self._guarded(self._pool.wipe)
+            if self._asked is not None:
+                asked, self._asked = self._asked, None
+                with suppress(BudgetError):
+                    self._prepared = self.empty(*asked)
 
     def require_usable(self) -> None:
         """Raises DeviceError once the device has failed."""
@@ -118,6 +124,7 @@ class Gpu:
         """Ends the use of this device."""
         if self.failure is None:
             self.failure = reason
+            self._prepared = None
             self._pool.forget()
             self._beside.clear()
             self._modules.clear()
@@ -128,6 +135,13 @@ class Gpu:
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         return self._take(shape, dtype)[0]
+
+    def empty_again(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        array, self._prepared = self._prepared, None
+        if array is None or array.shape != shape or array.dtype != dtype:
+            array = self.empty(shape, dtype)
+        self._asked = (shape, dtype)
+        return array
 
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         array, address = self._take(shape, dtype)
@@ -162,8 +176,8 @@ class Gpu:
         self.await_wiping()  # of the staging buffers
         self.staging.send(array, np.ascontiguousarray(host))
 
-    def streamed(self, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
-        return stream_slices(self, hosts, ranges)
+    def streamed(self, hosts: Sequence[npt.NDArray[Any]]) -> Iterator[Array]:
+        return stream_arrays(self, hosts)
 
     def send(self, array: Array, host: npt.NDArray[Any], queue: Queue) -> None:
         """Fill an array from contiguous host memory; see `Driver.to_device`."""
@@ -202,6 +216,7 @@ class Gpu:
 
     def trim(self) -> None:
         """Idle memory back to the driver."""
+        self._prepared = None
         self.join()
         self._guarded(self._pool.trim)
 
@@ -297,6 +312,7 @@ class Gpu:
         with suppress(DeviceError, BudgetError):
             self.await_wiping()
         self._sweeper.shutdown()
+        self._prepared = None
         self._inbox.close()
         self.staging.close()
         if self.failure is None and self.driver.alive():

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 BUFFER_BYTES = 16 << 20
 """Of each of the two staging buffers."""
-SMALL_BYTES = 8 << 20
-"""Less than this the driver copies as fast (on the machine of docs/gpu.md)."""
-COPYING_THREADS = 8
+SMALL_BYTES, SMALL_SLICE = 8 << 20, 64 << 10
+"""Less than this the driver copies as fast (on the machine of docs/gpu.md). Slices of tables are copied beside the work
+of another thread, which the driver keeps from queueing kernels meanwhile."""
+COPYING_THREADS, COPY_BYTES = 8, 1 << 20
+"""At most so many threads fill a buffer, with at least so many bytes each."""
 POLL_S = 50e-6
 
 
@@ -112,7 +114,8 @@ class Staging:
 
     def send(self, array: Array, host: npt.NDArray[Any], queue: Queue = Queue.COMPUTE) -> None:
         """Fill an array of the device; `host` may be changed on return, unless it is page-locked itself."""
-        if host.nbytes < SMALL_BYTES or not self._open() or self._gpu.page_locked(host):
+        small = SMALL_SLICE if queue is Queue.COPY else SMALL_BYTES
+        if host.nbytes < small or not self._open() or self._gpu.page_locked(host):
             self._gpu.send(array, host, queue)
             return
         while self._wiping:
@@ -165,7 +168,7 @@ class Staging:
     def _fill(self, buffer: npt.NDArray[np.uint8], part: npt.NDArray[np.uint8]) -> None:
         """NumPy copies without the GIL, so that several threads share the work."""
         assert self._workers is not None
-        step = -(-len(part) // COPYING_THREADS)
+        step = max(COPY_BYTES, -(-len(part) // COPYING_THREADS))
         slices = [slice(begin, begin + step) for begin in range(0, len(part), step)]
         copies = [self._workers.submit(np.copyto, buffer[s], part[s]) for s in slices[1:]]
         np.copyto(buffer[slices[0]], part[slices[0]])

@@ -6,7 +6,7 @@ digits, the sort and the lists of additions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -88,13 +88,23 @@ class Msm:
     def clock(self) -> DeviceClock:
         return self._device.clock
 
-    def begin(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> RunningSum:
-        """sum scalars[i] * table[i] for every (group, points on the device). All tables have len(scalars) points."""
-        return RunningSum(self, tables, scalars, montgomery)
+    def begin(
+        self,
+        groups: Sequence[Group],
+        tables: Iterable[Array],
+        scalars: Array,
+        montgomery: bool,
+        *,
+        side_by_side: bool = True,
+    ) -> RunningSum:
+        """sum scalars[i] * table[i] for every table, of len(scalars) points on the device. They are added up
+        `side_by_side`, or one after the other, which takes less memory; then they are asked for one by one too."""
+        return RunningSum(self, groups, tables, scalars, montgomery, side_by_side)
 
     def run(self, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> WindowSums:
         """The same, but for the end that is the host's."""
-        sums = self.begin(tables, scalars, montgomery).window_sums()
+        groups, points = [group for group, _ in tables], [points for _, points in tables]
+        sums = self.begin(groups, points, scalars, montgomery).window_sums()
         self._device.join()
         return sums
 
@@ -107,10 +117,16 @@ class Msm:
             [partial(self._end, b, group, s, under) for (group, _), s in zip(tables, sums, strict=True)]
         )
 
+    def add_one(self, b: Buckets, table: tuple[Group, Array], under: span | None) -> Reading:
+        """The same for one table, with nothing beside."""
+        self._device.join()
+        with device_span(self._device.clock, "msm.rounds", under=under, items=sum(b.additions[1 : b.rounds + 1])):
+            (sums,) = self._add_in_rounds(b, [table])
+        return self._end(b, table[0], sums, under)
+
     def _end(self, b: Buckets, group: Group, sums: Array, under: span | None) -> Reading:
         with device_span(self._device.clock, "msm.reduce", under=under, items=b.windows.n_buckets):
-            totals = self._reduce(b, group, sums)
-        return self._device.download_later([totals])
+            return self._device.download_later([self._reduce(b, group, sums)])
 
     def bytes_needed(self, n: int, groups: Sequence[Group]) -> int:
         """An upper bound for the memory that `run` takes at a time for n scalars of full width."""
@@ -118,9 +134,11 @@ class Msm:
         entries, buckets, fp = n * len(windows.bits), windows.n_buckets, 8 * self._curve.fp_limbs
         lists = entries * (16 + 8) + buckets * 36  # with the sorted entries of the next sum
         sums = sum((entries + buckets) // 2 * 8 * self._curve.point_limbs(group) for group in groups)
-        left = sum(entries // 4 * 4 * self._curve.point_limbs(group) for group in groups)
-        chunks = sum(2 * buckets * 16 * self._curve.point_limbs(group) for group in groups)
-        return lists + sums + left + max(entries // 2 * fp * 5 // 4, chunks) + (1 << 24)
+        rounds = entries // 2 * fp * 5 // 4 + sum(entries * self._curve.point_limbs(group) for group in groups)
+        chunks = 7 * (buckets >> log_chunk_of(buckets)) // 2
+        chunks += buckets // 2 + entries // SLICE  # sums of heavy buckets and of their slices
+        ends = sum(chunks * 16 * self._curve.point_limbs(group) for group in groups)
+        return lists + sums + max(rounds, ends) + (1 << 24)
 
     # ---- rounds ----
 
@@ -231,9 +249,17 @@ class RunningSum:
     """A sum on its way through the device. Each step makes those before it, where they are not yet made: `count` only
     queues work, `sort` waits for what `count` has found, `add` for what `sort` has, `window_sums` for the result."""
 
-    def __init__(self, msm: Msm, tables: Sequence[tuple[Group, Array]], scalars: Array, montgomery: bool) -> None:
-        self._msm, self._tables, self._scalars, self._montgomery = msm, list(tables), scalars, montgomery
-        self._groups = [group for group, _ in tables]
+    def __init__(
+        self,
+        msm: Msm,
+        groups: Sequence[Group],
+        tables: Iterable[Array],
+        scalars: Array,
+        montgomery: bool,
+        side_by_side: bool,
+    ) -> None:
+        self._msm, self._groups, self._tables, self._scalars = msm, groups, tables, scalars
+        self._montgomery, self._side_by_side = montgomery, side_by_side
         self._under = current_span()
         self._counting: Reading | None = None
         self._lengths: Lengths | None = None
@@ -253,7 +279,8 @@ class RunningSum:
     @property
     def bytes_needed(self) -> int:
         """An upper bound for the memory that `add` takes."""
-        return self._msm.bytes_needed(len(self), self._groups)
+        together = [self._groups] if self._side_by_side else [[group] for group in self._groups]
+        return max(self._msm.bytes_needed(len(self), groups) for groups in together)
 
     def count(self) -> None:
         if self._montgomery:  # polynomials, which have no short coefficients to speak of
@@ -281,7 +308,11 @@ class RunningSum:
         buckets = self._counted()
         if buckets is not None:
             self._starts = buckets.windows.starts
-            self._totals = self._msm.add(buckets, self._tables, self._under)
+            tables = zip(self._groups, self._tables, strict=False)
+            if self._side_by_side:
+                self._totals = self._msm.add(buckets, list(tables), self._under)
+            else:
+                self._totals = [self._msm.add_one(buckets, table, self._under) for table in tables]
         self._sorted, self._tables, self._scalars = None, [], None
         self.added = True
 
@@ -289,6 +320,7 @@ class RunningSum:
         """May be called once."""
         self.add()
         sums = [sums for reading in self._totals for sums in reading.wait()]
+        self._totals = []
         return WindowSums(self._msm.curve, self._groups, self._starts, sums)
 
     def ready(self) -> bool:
@@ -304,7 +336,11 @@ class RunningSum:
         middle = len(self) // 2
         return [
             self._msm.begin(
-                [(group, points[part]) for group, points in self._tables], self._scalars[part], self._montgomery
+                self._groups,
+                [points[part] for points in self._tables],
+                self._scalars[part],
+                self._montgomery,
+                side_by_side=self._side_by_side,
             )
             for part in (slice(middle), slice(middle, None))
         ]

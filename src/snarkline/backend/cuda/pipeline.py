@@ -26,11 +26,20 @@ End = Callable[[], list[Point]]
 
 
 class _Entry:
-    """One sum, or the pieces that it was taken in, and then what waits for their ends on the host."""
+    """One sum, or the pieces that it was taken in, then what waits for their ends on the host, then their points."""
 
     def __init__(self, whole: RunningSum) -> None:
         self.pieces = [whole]
-        self.ends: list[End] | None = None
+        self.ends: list[End] = []
+        self._points: list[list[Point]] | None = None
+
+    def ready(self) -> bool:
+        return all(piece.ready() for piece in self.pieces)
+
+    def points(self) -> list[list[Point]]:
+        if self._points is None:
+            self._points = [end() for end in self.ends]
+        return self._points
 
 
 class Pipeline:
@@ -46,8 +55,8 @@ class Pipeline:
         self._queued: deque[_Entry] = deque()
 
     def begin(self, whole: RunningSum) -> Callable[[], list[list[Point]]]:
-        """The function returned waits for the points of each piece. It raises BudgetError where even the smallest
-        pieces find no memory."""
+        """The function returned waits for all sums, and returns the points of each piece. It raises BudgetError where
+        even the smallest pieces find no memory."""
         entry = _Entry(whole)
         self._coming.append(entry)
         whole.count()
@@ -110,11 +119,18 @@ class Pipeline:
             # While the host waits anyway: at the end of the proof there is then little left to zero.
             self._device.join()
             self._device.wipe(self._queued[-1].pieces[-1].ready)
-        while entry.ends is None:
+        self._await_all()
+        return entry.points()
+
+    def _await_all(self) -> None:
+        """What is left when the last sum is there is the fold of that one."""
+        earlier: list[_Entry] = []
+        while self._queued:
             first = self._queued.popleft()
+            last = not self._queued
+            if last and not first.ready():
+                for entry in earlier:
+                    entry.points()
             sums = [piece.window_sums() for piece in first.pieces]
-            if first is entry:
-                first.ends = [s.at_once(self._folders) for s in sums]
-            else:
-                first.ends = [s.in_background(self._folders) for s in sums]
-        return [end() for end in entry.ends]
+            first.ends = [s.at_once(self._folders) if last else s.in_background(self._folders) for s in sums]
+            earlier.append(first)

@@ -15,8 +15,9 @@ from snarkline.memory import Arena, Lease
 if TYPE_CHECKING:
     from snarkline.backend.cuda.gpu import Gpu
 
-SLOT_BYTES, SLOTS = 64 << 10, 16
-"""The sums of all windows of three tables are 40 KB at most; a proof has a few readings under way."""
+SLOT_BYTES, SLOTS, MAX_LEASES = 64 << 10, 16, 8
+"""The sums of all windows of three tables are 40 KB at most; a proof has a few readings under way, or a few for each
+piece of its sums."""
 
 
 class Inbox:
@@ -27,7 +28,7 @@ class Inbox:
 
     def __init__(self, gpu: Gpu, arena: Arena) -> None:
         self._gpu, self._arena = gpu, arena
-        self._lease: Lease | None = None
+        self._leases: list[Lease] = []
         self._slots: list[npt.NDArray[np.uint8]] = []
         self._refused = False
 
@@ -40,13 +41,14 @@ class Inbox:
 
     def close(self) -> None:
         self._slots.clear()
-        self._lease = None
+        self._leases.clear()
 
     def _slot(self, n_bytes: int) -> npt.NDArray[np.uint8] | None:
-        if self._lease is None and not self._refused:
+        if not self._slots and len(self._leases) < MAX_LEASES and not self._refused:
             try:
-                self._lease = self._arena.lease(SLOTS * SLOT_BYTES, np.uint8, secret=True, registered=True)
-                self._slots = list(self._lease.array.reshape(SLOTS, SLOT_BYTES))
+                lease = self._arena.lease(SLOTS * SLOT_BYTES, np.uint8, secret=True, registered=True)
+                self._leases.append(lease)
+                self._slots.extend(lease.array.reshape(SLOTS, SLOT_BYTES))
             except RegistrationError:
                 self._refused = True
         return self._slots.pop() if self._slots and n_bytes <= SLOT_BYTES else None

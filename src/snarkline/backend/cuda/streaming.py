@@ -1,4 +1,4 @@
-"""Slices of host arrays on the device, the next of them copied while the present one is computed with."""
+"""Host arrays on the device, one after the other, the next of them copied while the present one is computed with."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ if TYPE_CHECKING:
     from snarkline.backend.cuda.gpu import Gpu
 
 
-def stream_slices(gpu: Gpu, hosts: Sequence[npt.NDArray[Any]], ranges: Sequence[slice]) -> Iterator[list[Array]]:
-    """For each range, hosts[0][range], hosts[1][range], ... on the device; valid until the next is asked for.
+def stream_arrays(gpu: Gpu, hosts: Sequence[npt.NDArray[Any]]) -> Iterator[Array]:
+    """Each of them on the device; valid for work that is queued before the next is asked for.
 
-    Two sets of buffers take turns. The work on a slice must be over when the next is asked for: its buffers are then
-    written again.
+    Two buffers take turns. One is written again when the device has done that work, which the host does not wait for.
     """
-    longest = max(part.stop - part.start for part in ranges)
-    buffers = [[gpu.empty((longest, *h.shape[1:]), h.dtype) for h in hosts] for _ in range(min(2, len(ranges)))]
-    # Kernels that still read what the pool lent here before are waited for by the queue of copies.
-    gpu.wait_for(Queue.COPY, gpu.record(Queue.COMPUTE))
+    largest = max(host.nbytes for host in hosts)
+    buffers = [gpu.empty(largest, "u1") for _ in hosts[:2]]
 
-    def copy(number: int) -> tuple[list[Array], Event]:
-        part = ranges[number]
-        slices = [buffer[: part.stop - part.start] for buffer in buffers[number % 2]]
+    def copy(number: int, after: Event) -> tuple[Array, Event]:
+        host = hosts[number]
+        target = buffers[number % 2][: host.nbytes].view(host.dtype).reshape(host.shape)
         with gpu.current():
-            for target, host in zip(slices, hosts, strict=True):
-                gpu.staging.send(target, host[part], Queue.COPY)
-            return slices, gpu.record(Queue.COPY)
+            gpu.wait_for(Queue.COPY, after)
+            gpu.staging.send(target, host, Queue.COPY)
+            return target, gpu.record(Queue.COPY)
 
     try:
         with ThreadPoolExecutor(1, "snarkline-upload") as uploader:
-            coming: Future[tuple[list[Array], Event]] | None = uploader.submit(copy, 0)
-            for number in range(len(ranges)):
+            # Kernels that still read what the pool lent here before are waited for by the queue of copies.
+            coming: Future[tuple[Array, Event]] | None = uploader.submit(copy, 0, gpu.record(Queue.COMPUTE))
+            for number in range(len(hosts)):
                 assert coming is not None
-                slices, ready = coming.result()
-                coming = uploader.submit(copy, number + 1) if number + 1 < len(ranges) else None
+                array, ready = coming.result()
+                behind = gpu.record(Queue.COMPUTE)
+                coming = uploader.submit(copy, number + 1, behind) if number + 1 < len(hosts) else None
                 gpu.wait_for(Queue.COMPUTE, ready)
-                yield slices
+                yield array
     except BaseException:
         # Nobody waits any more for copies that are under way: kernels to which the pool lends the buffers do.
         with suppress(DeviceError, BudgetError), gpu.current():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakKeyDictionary
 
@@ -45,11 +45,13 @@ class Sums:
         runner, montgomery = self.runner(curve), form is Form.MONTGOMERY
         if not all(self._stays(table) for table in tables):
             return self._begin_streamed(runner, tables, scalars, montgomery)
-        points = [(table.group, self._table(table)) for table in tables]
-        ends = [
-            self._pipeline.begin(runner.begin([(group, p[part]) for group, p in points], scalars[part], montgomery))
-            for part in _parts(len(scalars), self._pieces(runner, tables, len(scalars)))
-        ]
+        groups, points = [table.group for table in tables], [self._table(table) for table in tables]
+        side_by_side = self.plan is None or self.plan.side_by_side
+        ends = []
+        for part in _parts(len(scalars), self._pieces(runner, tables, len(scalars))):
+            pieces = [p[part] for p in points]
+            begun = runner.begin(groups, pieces, scalars[part], montgomery, side_by_side=side_by_side)
+            ends.append(self._pipeline.begin(begun))
         return lambda: self._totals([points for end in ends for points in end()])
 
     def forget_begun(self) -> None:
@@ -80,30 +82,36 @@ class Sums:
     def _run_streamed(
         self, runner: Msm, tables: Sequence[PointTable], scalars: Array, montgomery: bool, parts: Sequence[slice]
     ) -> End:
-        """Each slice of the tables is done with when the next is asked for."""
+        """Piece by piece: one is added up when the next is sorted, and that after it counted. The host waits for what
+        the device did before."""
         resident = [self._table(table) if self._stays(table) else None for table in tables]
-        hosts = [table.limbs for table, there in zip(tables, resident, strict=True) if there is None]
+        away = [table.limbs for table, there in zip(tables, resident, strict=True) if there is None]
+        stream = self._device.streamed([limbs[part] for part in parts for limbs in away])
+        groups = [table.group for table in tables]
+        sums = [
+            runner.begin(groups, _points(resident, stream, part), scalars[part], montgomery, side_by_side=False)
+            for part in parts
+        ]
         ends: list[End] = []
-        for part, slices in zip(parts, self._device.streamed(hosts, parts), strict=True):
-            rest = iter(slices)
-            points = [
-                (table.group, next(rest) if there is None else there[part])
-                for table, there in zip(tables, resident, strict=True)
-            ]
-            ends.append(runner.run(points, scalars[part], montgomery).in_background(self._folders))
+        for coming in range(-1, len(sums) + 1):
+            if coming + 1 < len(sums):
+                sums[coming + 1].count()
+            if 0 <= coming < len(sums):
+                sums[coming].sort()
+            if 0 < coming <= len(sums):
+                sums[coming - 1].add()
+            if coming > 1:
+                ends.append(sums[coming - 2].window_sums().in_background(self._folders))
+        next(stream, None)  # it ends
+        ends.append(sums[-1].window_sums().in_background(self._folders))
         return lambda: self._totals([end() for end in ends])
 
     def _pieces(self, runner: Msm, tables: Sequence[PointTable], n: int) -> int:
-        """In how many pieces the memory that is planned for a sum suffices, and that which is free."""
-        groups = [table.group for table in tables]
-        away = [table for table in tables if not self._stays(table)]
-        pieces = 1 if self.plan is None else max(1, -(-n // self.plan.slice_points))
-        free = self._device.free_bytes()
-        while n // pieces > MIN_SLICE:
-            piece = -(-n // pieces)
-            copies = min(2, pieces) * piece * sum(table.limbs[0].nbytes for table in away)
-            if runner.bytes_needed(piece, groups) + copies <= free:
-                break
+        """In how many pieces the memory suffices that is planned for a sum, or without a plan that which is free."""
+        if self.plan is not None:
+            return max(1, -(-n // self.plan.slice_points))
+        groups, free, pieces = [table.group for table in tables], self._device.free_bytes(), 1
+        while n // pieces > MIN_SLICE and runner.bytes_needed(-(-n // pieces), groups) > free:
             pieces *= 2
         return pieces
 
@@ -136,6 +144,12 @@ class Sums:
         table = PointTable.from_points(curve, points[0].group, points)
         (point,) = self._host.msm([table], FrVector.from_ints(curve, [1] * len(points)))
         return point
+
+
+def _points(resident: Sequence[Array | None], stream: Iterator[Array], part: slice) -> Iterator[Array]:
+    """Of each table those of a piece: of the device's own, or the next of the stream."""
+    for there in resident:
+        yield next(stream) if there is None else there[part]
 
 
 def _parts(n: int, pieces: int) -> list[slice]:

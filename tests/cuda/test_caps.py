@@ -1,0 +1,133 @@
+"""What a proof asks of the device: what first, what beside what, and how much memory, with a cap and without."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import pytest
+from emulation.idle import IdleDevice, large_proof
+
+import snarkline.backend.cuda
+import snarkline.groth16.prover
+from snarkline import Prover
+from snarkline.backend.cuda import CudaBackend
+from snarkline.backend.cuda.driver import Queue
+from snarkline.curves.curve import BLS12_381, BN254, Curve
+from snarkline.curves.vector import Form, FrVector, ints_to_limbs
+from snarkline.errors import FormatError
+from snarkline.groth16.keys import ProvingKey
+from snarkline.r1cs.witness import Witness
+
+MIB = 1 << 20
+
+
+@cache
+def proof_of_size(curve: Curve, log_n: int) -> tuple[ProvingKey, Witness]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return large_proof(curve, log_n, "bits")
+
+
+@contextmanager
+def prover_of(
+    monkeypatch: pytest.MonkeyPatch, key: ProvingKey, witness: Witness, limit: int | None = None
+) -> Iterator[tuple[Prover, CudaBackend, IdleDevice]]:
+    """After one proof, whose calls are forgotten."""
+    devices: list[IdleDevice] = []
+
+    def open_device(ordinal: int = 0, *, memory_limit: int | None = None) -> IdleDevice:
+        devices.append(IdleDevice(key.curve, memory_limit=memory_limit))
+        return devices[-1]
+
+    monkeypatch.setattr(snarkline.backend.cuda, "open_device", open_device)
+    monkeypatch.setattr(snarkline.backend.cuda, "require_driver", lambda: None)
+    with Prover(key, backend="cuda", threads=1, gpu_memory=limit) as prover:
+        prover.start(witness)
+        devices[0].await_wiping()
+        devices[0].driver.calls.clear()
+        yield prover, prover._runner._all[0], devices[0]  # type: ignore[attr-defined]
+
+
+# ---- what comes first ----
+
+
+def test_nothing_is_done_before_the_upload(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BN254, 17)
+    with prover_of(monkeypatch, key, witness) as (prover, _, device):
+        prover.start(witness)
+        names = device.driver.names()
+    assert names[: names.index("to_device")] == ["use"]
+    assert names.count("memory") == 1 and names.index("memory") > names.index("to_device")
+
+
+def test_values_are_checked_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BN254, 17)
+    limbs = witness.values.limbs.copy()
+    limbs[5] = ints_to_limbs([BN254.r], 4)
+    wrong = Witness(FrVector(BN254, limbs, Form.CANONICAL))
+    with prover_of(monkeypatch, key, witness) as (prover, _, device):
+        used = device.used_bytes()
+        with pytest.raises(FormatError, match="witness value 5") as caught:
+            prover.start(wrong)
+        device.await_wiping()
+        kernels = device.driver.kernels()
+        assert "multiply_subtract" in kernels and "count_lengths" not in kernels, "before the sums, behind the quotient"
+        assert caught.value is not None and device.used_bytes() == used, "given back, whoever holds the error"
+        prover.start(witness)
+        assert "count_lengths" in device.driver.kernels()
+
+
+def test_a_circuit_that_is_checked_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than what the device does before the sums, which others may want meanwhile."""
+    key, witness = proof_of_size(BN254, 17)
+    seen: list[int] = []
+    with prover_of(monkeypatch, key, witness) as (prover, _, device):
+        monkeypatch.setattr(prover, "r1cs", object())
+        monkeypatch.setattr(
+            snarkline.groth16.prover, "first_violation", lambda *_, **__: seen.append(len(device.driver.calls))
+        )
+        prover.start(witness)
+    assert seen == [0]
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize(("curve", "log_n"), [(BLS12_381, 17), (BN254, 18)], ids=lambda x: getattr(x, "name", x))
+@pytest.mark.parametrize("mib", [None, 1024, 512, 384, 256, 128, 112])
+def test_the_peak_is_as_planned(monkeypatch: pytest.MonkeyPatch, curve: Curve, log_n: int, mib: int | None) -> None:
+    """Never more, and not much less."""
+    key, witness = proof_of_size(curve, log_n)
+    with prover_of(monkeypatch, key, witness, None if mib is None else mib * MIB) as (prover, backend, device):
+        prover.start(witness)
+        device.await_wiping()
+        plan, peak, total = backend.plan, device.pool.peak_bytes, device.pool.total_bytes()
+        assert plan is not None and backend._pressure == 0, "no refusal"
+    assert 0.75 * plan.peak_bytes - 24 * MIB < peak <= plan.peak_bytes
+    if mib is not None:
+        assert max(plan.peak_bytes, total) <= mib * MIB
+        assert plan.sums_at_once == 2 or plan.peak_bytes > 0.75 * mib * MIB, "what there is, is used"
+
+
+# ---- slices of tables ----
+
+
+def test_slices_are_copied_and_sorted_while_those_before_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BLS12_381, 17)
+    with prover_of(monkeypatch, key, witness, 200 * MIB) as (prover, backend, device):
+        prover.start(witness)
+        plan, calls = backend.plan, list(device.driver.calls)
+    assert plan is not None and not plan.keep_tables and plan.keep_matrices and not plan.side_by_side
+    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
+    expected: list[str] = []
+    for n_points, n_tables in ((key.n_wires, 3), (len(key.l.points), 1), (len(key.h), 1)):
+        n, adds = -(-n_points // plan.slice_points), ["first_additions"] * n_tables
+        expected += ["make_entries"] + (n - 1) * ["make_entries", *adds] + adds
+    assert steps == expected
+    copies = [i for i, call in enumerate(calls) if call[0] == "to_device" and call[3] is Queue.COPY]
+    assert len(copies) == steps.count("first_additions")
+    assert all(("wait_for", Queue.COPY, Queue.COMPUTE) in [c[:3] for c in calls[i - 20 : i]] for i in copies)
+    assert {call[2] for call in calls if call[0] == "launch"} == {Queue.COMPUTE}
