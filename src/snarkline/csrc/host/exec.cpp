@@ -43,7 +43,8 @@ void parallel(const Exec& exec, std::size_t n_tasks, const std::function<void(st
   const std::size_t n_helpers = std::min<std::size_t>(std::max(exec.threads, 1u), n_tasks ? n_tasks : 1) - 1;
   helpers.reserve(n_helpers);
   try {
-    for (std::size_t i = 0; i < n_helpers; i++)
+    // Starting a thread takes tens of microseconds, in which those that run may have taken all tasks.
+    for (std::size_t i = 0; i < n_helpers && next < n_tasks; i++)
       helpers.emplace_back([&work, spans] {
         const SpanFollow follow(spans);
         work(false);
