@@ -94,21 +94,22 @@ def structured() -> str:
 
 
 def programs() -> str:
-    """Poseidon trees from their leaves."""
+    """Witness programs from the values that are given. Records without circuits are of Poseidon trees."""
     text = ""
     for result in results():
-        proofs = {row["log_n"]: row for row in result.get("program_proofs", ())}
+        proofs = {(row.get("circuit"), row["log_n"]): row for row in result.get("program_proofs", ())}
         rows = [
             [
+                row.get("circuit", "Poseidon tree"),
                 f"{row['constraints']:,}",
                 *(significant(row[f"{name}_ms"]) for name in ("program", "check")),
                 *(significant(row[f"cpu_{name}_ms"]) for name in ("program", "check", "upload")),
-                *(significant(proofs[row["log_n"]][f"{way}_ms"]) for way in ("device", "host")),
+                *(significant(proofs[row.get("circuit"), row["log_n"]][f"{way}_ms"]) for way in ("device", "host")),
             ]
             for row in result.get("programs", ())
-            if row["log_n"] in proofs
+            if (row.get("circuit"), row["log_n"]) in proofs
         ]
-        header = ["constraints", "program ms", "check ms", "program on the host ms", "check on the host ms"]
+        header = ["circuit", "constraints", "program ms", "check ms", "program on the host ms", "check on the host ms"]
         header += ["its upload ms", "whole proof ms", "with the host's program ms"]
         text += table(header, rows) + machine(result) if rows else ""
     return text or "Not recorded.\n"

@@ -9,7 +9,7 @@ import pytest
 from emulation import EmulatedDevice
 from handmade_templates import Recorder, Row, system
 from test_device_structured import domain_of
-from test_structured import inputs, small
+from test_structured import inputs
 from test_structured_native import instances, sha256_chain
 from test_structured_prover import make_key, merkle
 
@@ -86,10 +86,11 @@ def tree(curve: Curve, leaves: int) -> StructuredR1CS:
     return cs.finish()
 
 
-def given_for(s: StructuredR1CS, seed: int) -> GivenValues:
+def given_for(s: StructuredR1CS, seed: int, every_bit: int | None = None) -> GivenValues:
     rng = random.Random(seed)
     edges = (0, 1, s.curve.r - 1, 1 << 128, rng.randrange(s.curve.r))
-    values = [rng.randrange(2) if bit else rng.choice(edges) for bit in s.bits.tolist()]
+    bit = (lambda: rng.randrange(2)) if every_bit is None else (lambda: every_bit)
+    values = [bit() if is_bit else rng.choice(edges) for is_bit in s.bits.tolist()]
     return GivenValues(s, FrVector.from_ints(s.curve, values))
 
 
@@ -135,7 +136,24 @@ def test_threads_of_an_instance(
 ) -> None:
     monkeypatch.setattr(snarkline.backend.cuda.program, "BUSY", 70 * lanes)
     check(emulated, cpu, given_for(of_steps(BN254, 3, 70), lanes))
-    assert emulated._device.driver.kernels().count("run_program") == 2  # type: ignore[attr-defined]
+    assert emulated._device.driver.kernels().count("run_steps") == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 63, 64, 65, 511, 512, 513])
+@pytest.mark.parametrize("edge", [None, 0, 1])
+def test_code_over_bits(emulated: CudaBackend, cpu: CpuBackend, count: int, edge: int | None) -> None:
+    """Batches of 64 and of 512 instances, whole and not; random bits, and all of them 0 or 1."""
+    s = instances(BN254, count, count, bits_only=True)
+    assert device_runs(s) is not None
+    check(emulated, cpu, given_for(s, count, edge))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("count", [1, 33, 65])
+def test_bits_and_elements_in_one_program(emulated: CudaBackend, cpu: CpuBackend, seed: int, count: int) -> None:
+    s = instances(list(CURVES.values())[seed % 2], seed, count)
+    assert device_runs(s) is not None
+    check(emulated, cpu, given_for(s, seed))
 
 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
@@ -147,8 +165,7 @@ def test_poseidon_trees(emulated: CudaBackend, cpu: CpuBackend, curve: Curve) ->
 
 def test_what_stays_on_the_host(emulated: CudaBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snarkline.backend.cuda.program, "FEW", 1)
-    bits, chain = small(BN254, 70), merkle(BN254)
-    for s in (bits, chain, sha256_chain(2)):
+    for s in (merkle(BN254), sha256_chain(2)):  # chains, and nothing behind them
         assert device_runs(s) is None
         assert emulated.run_program(given_for(s, 0), threads=1, arena=Arena()) is None
     monkeypatch.setattr(snarkline.backend.cuda.program, "FEW", 4)
@@ -156,6 +173,66 @@ def test_what_stays_on_the_host(emulated: CudaBackend, monkeypatch: pytest.Monke
     assert device_runs(tree(BN254, 16)) == range(1, 6)
     monkeypatch.setattr(snarkline.backend.cuda.program, "MOST_RUNS", 4)
     assert device_runs(tree(BN254, 16)) is None
+
+
+def test_runs_behind_chains_and_given_wires(emulated: CudaBackend, cpu: CpuBackend) -> None:
+    """The host has these and all before them, the device what is behind."""
+    r = Recorder(BN254, [True, True])
+    r.xor(2, 5)
+    step = r.template("step")
+    runs = [
+        (inputs(BN254, 40, 0), 1, [], []),  # wires 1 to 40
+        (step, 20, [1, 2], [2, 2]),  # 41 to 60
+        (inputs(BN254, 2, 0), 1, [], []),  # 61 and 62
+        (step, 19, [41, 42], [1, 1]),  # 63 to 81
+        (step, 18, [63, 41], [1, 1]),
+    ]
+    given = [*range(1, 41), 61, 62]
+    s = system(BN254, 0, runs, given, [True] * len(given))
+    assert device_runs(s) == range(3, 5)
+    check(emulated, cpu, given_for(s, 1))
+    runs[3] = (step, 19, [41, 62], [1, 1])  # an instance reads what the one before has made
+    s = system(BN254, 0, runs, given, [True] * len(given))
+    assert device_runs(s) == range(4, 5)
+    check(emulated, cpu, given_for(s, 2))
+
+
+def test_code_with_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum of 5 words of 32 bits has 192 of them at a time, and there is one register more."""
+    s = sums(BN254, 70, [(32, 5, 32)])
+    monkeypatch.setattr(snarkline.backend.cuda.program, "MAX_REGISTERS", 193)
+    assert device_runs(s) == range(1, 2)
+    monkeypatch.setattr(snarkline.backend.cuda.program, "MAX_REGISTERS", 192)
+    assert device_runs(s) is None
+
+
+def sums(curve: Curve, count: int, shapes: list[tuple[int, int, int]]) -> StructuredR1CS:
+    """Sums of k words of m bits, n bits of each, and their parity; instances over consecutive bits that are given."""
+    most = max(k * m for _, k, m in shapes)
+    r = Recorder(curve, [True] * most)
+    for n, k, m in shapes:
+        d = [r.aux(bit=True) for _ in range(n)]
+        r.emit(Op.ADD, n, k, m, *d, *(2 * (1 + i) + i % 3 % 2 for i in range(k * m)))
+        parity = 2 * d[0]
+        for bit in d[1:]:
+            parity = 2 * r.xor(2 * bit + 1, parity)
+    runs = [
+        (inputs(curve, most + count, 0), 1, [], []),
+        (r.template("sums"), count, range(1, 1 + most), [1] * most),
+    ]
+    return system(curve, 0, runs, list(range(1, 1 + most + count)), [True] * (most + count))
+
+
+SHAPES = [
+    (1, 1, 1), (3, 2, 1), (40, 1, 5), (31, 2, 32), (32, 3, 32), (33, 9, 32), (39, 64, 32), (70, 64, 33), (71, 63, 64),
+    (40, 8, 64), (64, 17, 40), (100, 16, 65), (10, 33, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("edge", [None, 0, 1])
+def test_sums_of_all_shapes(emulated: CudaBackend, cpu: CpuBackend, edge: int | None) -> None:
+    """More and fewer digits than a row has threads, more and fewer than the operands have, up to 64 words."""
+    check(emulated, cpu, given_for(sums(BN254, 35, SHAPES), 1, edge))
 
 
 def test_a_violated_row_is_found(emulated: CudaBackend, cpu: CpuBackend) -> None:
@@ -178,12 +255,31 @@ def product_of(curve: Curve, count: int) -> StructuredR1CS:
     return system(curve, 0, runs, list(range(1, 1 + 2 * count)), [False] * (2 * count))
 
 
-def test_proofs(devices: list[EmulatedDevice], monkeypatch: pytest.MonkeyPatch) -> None:
+def difference_of(curve: Curve, count: int) -> StructuredR1CS:
+    """Two given bits an instance, which must differ."""
+    r = Recorder(curve, [True, True])
+    d = r.xor(2, 4)
+    r.enforce({d: 1}, {0: 1}, {0: 1})
+    runs = [
+        (inputs(curve, 2 * count, 0), 1, [], []),
+        (r.template("difference"), count, [1, 1 + count], [1, 1]),
+    ]
+    return system(curve, 0, runs, list(range(1, 1 + 2 * count)), [True] * (2 * count))
+
+
+@pytest.mark.parametrize(
+    ("s", "right", "wrong", "kernel"),
+    [
+        (product_of(BN254, 3), [1, 2, 3, 6, 3, 2], [1, 2, 3, 6, 4, 2], "run_steps"),
+        (difference_of(BN254, 3), [1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 0], "run_bits"),
+    ],
+)
+def test_proofs(
+    devices: list[EmulatedDevice], s: StructuredR1CS, right: list[int], wrong: list[int], kernel: str
+) -> None:
     """From inputs they are those from a witness, on both backends; errors name the same constraint and value."""
-    s = product_of(BN254, 3)
     key = make_key(s)
-    good = GivenValues(s, FrVector.from_ints(BN254, [1, 2, 3, 6, 3, 2]))
-    bad = GivenValues(s, FrVector.from_ints(BN254, [1, 2, 3, 6, 4, 2]))
+    good, bad = (GivenValues(s, FrVector.from_ints(BN254, values)) for values in (right, wrong))
     proofs, messages = [], []
     for backend in ("cpu", "cuda"):
         with Prover(key, r1cs=s, backend=backend, threads=1) as prover:
@@ -194,7 +290,7 @@ def test_proofs(devices: list[EmulatedDevice], monkeypatch: pytest.MonkeyPatch) 
             messages.append(str(raised.value))
     assert proofs == [proofs[0]] * 4
     assert messages[0] == messages[1] and "constraint 3" in messages[0]
-    assert "run_program" in devices[0].driver.kernels()
+    assert kernel in devices[0].driver.kernels()
 
 
 def test_want_of_memory(devices: list[EmulatedDevice], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,10 +317,10 @@ def test_values_that_do_not_fit(emulated: CudaBackend) -> None:
 
 
 def test_bounds_of_the_bytes_on_the_device(cpu: CpuBackend) -> None:
-    for s in (of_steps(BLS12_381, 1, 70), tree(BN254, 8)):
+    for s in (of_steps(BLS12_381, 1, 70), tree(BN254, 8), instances(BN254, 3, 35), sums(BN254, 70, SHAPES)):
         backend = CudaBackend(EmulatedDevice(), cpu)
         before = backend._device.used_bytes()
         run_on(backend, given_for(s, 0))
         backend._system(s)
         held = backend._device.used_bytes() - before
-        assert held <= StructuredMatrices(s).structure_bytes + 3 * 8192 + 36 * 512
+        assert held <= StructuredMatrices(s).structure_bytes + 3 * 8192 + 42 * 512

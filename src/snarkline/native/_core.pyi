@@ -73,8 +73,9 @@ class StructuredSystem:
 
     @property
     def nbytes(self) -> int: ...
-    def form(self) -> dict[str, bytes]:
-        """The members of SystemForm (host/structured_form.h), by name."""
+    def form(self, first_program: int = -1, warps: int = 1) -> dict[str, bytes]:
+        """The members of SystemForm (host/structured_form.h), by name. Programs are those of runs from `first_program`
+        on (-1: none), for blocks of `warps` warps."""
 
     def add_template(
         self,

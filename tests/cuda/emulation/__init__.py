@@ -234,7 +234,7 @@ class EmulatedDriver:
         module, kernel = function
         self._call("launch", kernel, queue)
         words = [_word(a) for a in arguments]
-        assert len(words) <= 16 and block <= 1024
+        assert len(words) <= 20 and block <= 1024
         lib = library(module)
         with ONE_LAUNCH:
             lib.emulate_launch(

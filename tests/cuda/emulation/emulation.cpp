@@ -25,9 +25,11 @@ struct Warp {
   unsigned arrived = 0, turn[32] = {};
 };
 
+constexpr unsigned max_arguments = 20;
 using Kernel = void (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
                         std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-                        std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t);
+                        std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+                        std::uint64_t, std::uint64_t);
 
 namespace {
 
@@ -37,7 +39,7 @@ std::vector<Warp> warps;
 Fiber* current;
 ucontext_t scheduler;
 Kernel kernel;
-std::uint64_t arguments[16];
+std::uint64_t arguments[max_arguments];
 
 void switch_out(State state) {
   current->state = state;
@@ -46,7 +48,8 @@ void switch_out(State state) {
 
 void entry() {
   const auto* a = arguments;
-  kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
+  kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16],
+         a[17], a[18], a[19]);
   switch_out(State::Done);
 }
 
@@ -123,7 +126,7 @@ extern "C" void emulate_launch(void* function, const std::uint64_t* args, unsign
                                std::size_t shared_bytes) {
   using namespace emulation;
   kernel = reinterpret_cast<Kernel>(function);
-  for (unsigned i = 0; i < 16; i++) arguments[i] = i < n_args ? args[i] : 0;
+  for (unsigned i = 0; i < max_arguments; i++) arguments[i] = i < n_args ? args[i] : 0;
   std::vector<char> shared(shared_bytes + 64, char(0xa5));
   dynamic_shared =
       reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(shared.data()) + 63) & ~std::uintptr_t{63});

@@ -102,6 +102,9 @@ inline T atomicOr(T* p, U v) {
   *p |= static_cast<T>(v);
   return old;
 }
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
+  return unsigned(((std::uint64_t{high} << 32 | low) << (n & 31)) >> 32);
+}
 inline unsigned __brev(unsigned x) {
   unsigned r = 0;
   for (int i = 0; i < 32; i++) r |= ((x >> i) & 1) << (31 - i);

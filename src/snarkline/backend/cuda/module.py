@@ -47,7 +47,7 @@ class Module:
         return (f"-DSNL_CURVE={CURVE_TYPES[self.curve]}", *group)
 
 
-SCALAR_FILES = ("vector", "ntt", "digits", "structured", "program", "inverse")
+SCALAR_FILES = ("vector", "ntt", "digits", "structured", "program", "bits", "inverse")
 POINT_FILES = ("rounds", "buckets", "fixed_base")
 
 

@@ -29,6 +29,7 @@ def gpu(
     circuits: Annotated[str, _logs("--circuits", "Constraints of whole proofs: 20 is 2^20.")] = "20",
     products: Annotated[str, _logs("--products", "Constraints of SHA-256 chains: a, b and c.")] = "20,24",
     trees: Annotated[str, _logs("--trees", "Constraints of Poseidon trees: the witness.")] = "20",
+    blocks: Annotated[str, _logs("--blocks", "Constraints of SHA-256 blocks: the witness.")] = "22",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each measurement; medians are shown.")] = 5,
     output: Annotated[Path | None, typer.Option("--output", help="Write the figures to this file as JSON.")] = None,
     as_json: JsonOption = False,
@@ -65,13 +66,14 @@ def gpu(
             record("transforms", "Transforms", list(work.transforms(bench, _sizes(transforms), rates)))
             chains = list(structured_products(bench, _sizes(products)))
             record("structured", "SHA-256 chains: a, b, c and the wires", chains)
-            record("programs", "Poseidon trees: the witness and its check", list(programs(bench, _sizes(trees))))
+            made = [*(("Poseidon tree", k) for k in _sizes(trees)), *(("SHA-256 blocks", k) for k in _sizes(blocks))]
+            record("programs", "The witness and its check, from inputs", list(programs(bench, made)))
             plan = [(c, Group.G1, _sizes(sums_g1)) for c in curves] + [(c, Group.G2, _sizes(sums_g2)) for c in curves]
             record("sums", "Sums, points and scalars on the device", list(work.sums(bench, plan, rates)))
         cases = [(c, k, kind) for k in _sizes(circuits) for c in curves for kind in work.KINDS]
         with report.working("proving"):
             record("proofs", "Proofs, every one verified", list(work.proofs(bench, cases)))
-            record("program_proofs", "Proofs from the leaves of trees", list(program_proofs(bench, _sizes(trees))))
+            record("program_proofs", "Proofs from inputs", list(program_proofs(bench, made)))
     report.result(facts)
 
 

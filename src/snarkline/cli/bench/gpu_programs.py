@@ -1,11 +1,11 @@
-"""What `snarkline bench gpu` measures of witness programs: Poseidon trees from their leaves, on the device and on the
-host. Values and proofs are compared."""
+"""What `snarkline bench gpu` measures of witness programs, on the device and on the host: Poseidon trees from their
+leaves, and SHA-256 of many blocks. Values and proofs are compared."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from snarkline.backend.base import Domain
 from snarkline.backend.cuda.structured import Packed
 from snarkline.cli.bench.gpu_work import Bench
-from snarkline.cli.bench.synthesis_run import CURVE, NODE_ROWS, poseidon_inputs
+from snarkline.cli.bench.synthesis_run import CURVE, NODE_ROWS, n_blocks, poseidon_inputs, sha256_block_inputs
 from snarkline.errors import InternalError, SecurityWarning
 from snarkline.groth16.keys import Proof
 from snarkline.groth16.prover import Prover
@@ -27,18 +27,22 @@ from snarkline.threads import usable_threads
 BLINDING = (3, 5)
 
 
-def _tree(log_n: int) -> GivenValues:
-    """The leaves of a tree of about 2^log_n constraints."""
-    return GivenValues(*poseidon_inputs(1 << max(1, log_n - NODE_ROWS.bit_length() + 1)))
+Case = tuple[str, int]
+"""A circuit of CIRCUITS, and the logarithm of its constraints, about."""
+
+CIRCUITS: dict[str, Callable[[int], GivenValues]] = {
+    "Poseidon tree": lambda k: GivenValues(*poseidon_inputs(1 << max(1, k - NODE_ROWS.bit_length() + 1))),
+    "SHA-256 blocks": lambda k: GivenValues(*sha256_block_inputs(n_blocks(k))),
+}
 
 
-def programs(bench: Bench, sizes: list[int]) -> Iterator[dict[str, Any]]:
-    """From the leaves on the host to the witness, and whether it satisfies the constraints, both ways."""
-    for log_n in sizes:
-        yield _program(bench, log_n, _tree(log_n))
+def programs(bench: Bench, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+    """From the given values on the host to the witness, and whether it satisfies the constraints, both ways."""
+    for name, log_n in cases:
+        yield {"circuit": name, "log_n": log_n, **_program(bench, CIRCUITS[name](log_n))}
 
 
-def _program(bench: Bench, log_n: int, given: GivenValues) -> dict[str, Any]:
+def _program(bench: Bench, given: GivenValues) -> dict[str, Any]:
     threads, arena, backend, system = usable_threads(), Arena(), bench.backend, given.system
     domain = Domain(CURVE, (system.n_constraints + system.n_public).bit_length(), 1)
     expected = given.run(threads=threads, arena=arena)
@@ -46,7 +50,7 @@ def _program(bench: Bench, log_n: int, given: GivenValues) -> dict[str, Any]:
     def on_device() -> StructuredWitness:
         witness = backend.run_program(given, threads=threads, arena=arena)
         if witness is None:
-            raise InternalError("the program of a Poseidon tree was left to the host")
+            raise InternalError(f"the program of {system.n_constraints} constraints was left to the host")
         return witness
 
     _, a, b, c = backend.evaluate_structured(on_device(), domain)
@@ -61,18 +65,18 @@ def _program(bench: Bench, log_n: int, given: GivenValues) -> dict[str, Any]:
         "cpu_upload": lambda: Packed.upload(bench.device, expected),
     }
     return {
-        "log_n": log_n,
         "constraints": system.n_constraints,
         "packed_mb": expected.nbytes / 1e6,
         **{f"{name}_ms": 1e3 * bench.wall_seconds(run) for name, run in measured.items()},
     }
 
 
-def program_proofs(bench: Bench, sizes: list[int]) -> Iterator[dict[str, Any]]:
-    """From the leaves to a verified proof on the GPU, the witness computed and checked there, or on the host."""
-    for log_n in sizes:
-        given = _tree(log_n)
-        yield {"log_n": log_n, "constraints": given.system.n_constraints, **_both_ways(bench, given)}
+def program_proofs(bench: Bench, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+    """From the given values to a verified proof on the GPU, the witness computed and checked there, or on the host."""
+    for name, log_n in cases:
+        given = CIRCUITS[name](log_n)
+        row = {"circuit": name, "log_n": log_n, "constraints": given.system.n_constraints}
+        yield {**row, **_both_ways(bench, given)}
 
 
 def _both_ways(bench: Bench, given: GivenValues) -> dict[str, float]:

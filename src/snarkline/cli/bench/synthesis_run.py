@@ -22,6 +22,7 @@ from snarkline.circuit.gadgets.merkle import merkle_tree, poseidon_pair
 from snarkline.circuit.gadgets.sha256 import initial_state, sha256_compress
 from snarkline.circuit.recording import gadget
 from snarkline.circuit.values import Bits
+from snarkline.circuit.words import UInt32
 from snarkline.curves.curve import BLS12_381
 from snarkline.curves.vector import Form, FrVector, Limbs
 from snarkline.memory import Arena
@@ -77,6 +78,18 @@ def sha256_chain(blocks: int) -> StructuredR1CS:
     return cs.finish()
 
 
+def sha256_blocks(blocks: int) -> StructuredR1CS:
+    """Compressions of private message bits from the initial state, none of which waits for another."""
+    cs = ConstraintSystem(CURVE)
+    cs.map(_first_compression, cs.batch([cs.call(_block) for _ in range(blocks)]))
+    return cs.finish()
+
+
+@gadget
+def _first_compression(cs: Builder, block: Bits) -> list[UInt32]:
+    return sha256_compress(cs, initial_state(cs), block)
+
+
 @gadget
 def _block(cs: Builder) -> Bits:
     """The bits of one block. As a gadget they are a template, and not rows of their own for each block."""
@@ -101,9 +114,18 @@ def message_bits(blocks: int) -> npt.NDArray[np.uint8]:
 
 def sha256_inputs(blocks: int) -> tuple[StructuredR1CS, FrVector]:
     """A chain, and the values of its message bits."""
+    return sha256_chain(blocks), _message(blocks)
+
+
+def sha256_block_inputs(blocks: int) -> tuple[StructuredR1CS, FrVector]:
+    """Compressions side by side, and the values of their message bits."""
+    return sha256_blocks(blocks), _message(blocks)
+
+
+def _message(blocks: int) -> FrVector:
     given = FrVector(CURVE, np.zeros((512 * blocks, CURVE.fr_limbs), np.uint64), Form.CANONICAL)
     given.limbs[:, 0] = message_bits(blocks)
-    return sha256_chain(blocks), given
+    return given
 
 
 def poseidon_inputs(leaves: int) -> tuple[StructuredR1CS, FrVector]:

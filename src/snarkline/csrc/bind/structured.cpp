@@ -205,8 +205,8 @@ class System {
     });
   }
 
-  nb::dict form() const {
-    const SystemForm form = form_of(plan_);
+  nb::dict form(Py_ssize_t first_program, unsigned warps) const {
+    const SystemForm form = form_of(plan_, runs(first_program), warps);
     nb::dict out;
     const auto put = [&](const char* name, const auto& items) {
       out[name] = nb::bytes(items.data(), items.size() * sizeof(items[0]));
@@ -220,6 +220,11 @@ class System {
     put("ports", form.ports);
     put("combinations", form.combinations);
     put("steps", form.steps);
+    put("phases", form.phases);
+    put("bit_inputs", form.bit_inputs);
+    put("bit_streams", form.bit_streams);
+    put("bit_headers", form.bit_headers);
+    put("bit_records", form.bit_records);
     put("digits", form.digits);
     put("terms", form.terms);
     put("coefficients", form.coefficients);
@@ -297,7 +302,7 @@ void bind_structured(nb::module_& m) {
       .def_prop_ro("sizes", &S::sizes)
       .def("sizes_of", &S::sizes_of, arg("n_runs"))
       .def_prop_ro("nbytes", &S::n_bytes)
-      .def("form", &S::form)
+      .def("form", &S::form, nb::arg("first_program") = -1, nb::arg("warps") = 1)
       .def("add_template", &S::add_template, arg("n_ports"), arg("n_aux"), arg("bits"), arg("matrices"), arg("code"),
            arg("native"), arg("native_inputs"), arg("native_outputs"), arg("native_parameters"))
       .def("add_run", &S::add_run_of, arg("template"), arg("count"), arg("first_row"), arg("first_wire"), arg("base"),

@@ -28,4 +28,44 @@ struct Term {
   u32 slot, coefficient;
 };
 
+// A stretch of a program that one kernel runs: `count` steps from `first` on, or code over bits, whose streams are
+// those from `first` on.
+struct PhaseRecord {
+  u32 is_bits, first, count, first_input, n_inputs, n_registers;
+};
+
+// Code over bits for a block of threads: each of its warps has a stream of rows of up to 32 instructions, a thread
+// each, and passes barriers between them. Instructions work on registers, words with a bit of each of 32 instances,
+// each of which is there twice, as it is and negated: an operand is the offset 8 * register + 4 * negated. Register 0
+// is true.
+enum BitOp : u32 {
+  bits_idle,
+  bits_xor,
+  bits_choose,  // a ? b : c
+  bits_majority,
+  bits_count,  // a thread counts up to eight more bits of its binary digit
+  bits_sum,    // what was counted, with the carry of the row before: a digit a thread, and the lowest of the carry
+};
+inline constexpr u32 max_registers = 1 << 13;
+
+// A row: how many threads have an instruction; a BitOp; of sums the number of digits of a count, how many of the carry
+// are written, and whether the sum goes on; the barriers behind it.
+struct BitHeader {
+  static constexpr u32 op_at = 6, planes_at = 9, carries_at = 12, more_at = 15, barriers_at = 16;
+  static constexpr u32 max_carries = 7, max_barriers = 0xffff;
+};
+
+// An instruction: operands a | b << 16, c | target << 16 (an operand, or 0: nobody reads it), and the target's slot. A
+// count has eight operands, and no target; a sum targets in place of a and b: low digit | carry << 16, and slots of
+// both, or `nothing`.
+struct BitRecord {
+  u32 ab, cd, slot, carry;
+};
+struct BitInput {
+  u32 slot, target;  // an operand
+};
+struct BitStream {
+  u32 first_row, n_rows, first_record, unused;
+};
+
 }  // namespace snarkline

@@ -1,102 +1,40 @@
-// Witness programs of structured systems (host/structured.h, structured_form.h): runs of independent instances whose
-// steps are over field elements. `lanes` threads of a warp, a power of two, share an instance: each adds up a part of a
-// long combination, and all of them have its value.
-#include "../common/records.h"
-#include "access.h"
+// Witness programs of structured systems (host/structured.h, structured_form.h), steps over field elements, for runs of
+// independent instances. `lanes` threads of a warp, a power of two, share an instance: each adds up a part of a long
+// combination, and all of them have its value.
 #include "division_steps.h"
+#include "instances.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
 namespace {
 
-using Fr = SNL_CURVE::Fr;
-
-constexpr u32 warp_size = 32, all_lanes = ~0u;
 constexpr u32 alone = 2;  // of combinations with fewer parts than these each thread adds up all
 constexpr u32 kept_terms = 3;
+
+constexpr u32 gathers = 1, publishes = 2;  // what a launch does before the steps and behind them
 
 // (a b - c) factor for solve; a; 1 / a; whether it is 0; its bits; a / b. 1 / 0 is 0.
 enum Kind : u32 { bit_code, solve, linear, inverse, is_zero, low_bits, divide };
 
-// A run and its template. Its ports' wiring begins at `first_wiring`, or its table at `table`.
-struct Run {
-  u64 count, first_wire, bits, wides, table;
-  u32 words, n_aux, n_bits, n_wides, first_column, n_ports, first_port, first_wiring, has_table, n_steps, first_step,
-      unused;
-};
-struct Place {
-  u32 header, slot;
-};
-struct Wiring {
-  u64 base, stride;
-};
 struct Step {
   u32 kind, target, a, b, c, factor;
 };
 
-// What all runs share. `places` are those of columns and of ports; `powers` 2^0 ... 2^255.
+// What programs share. `powers` are 2^0 ... 2^255.
 struct System {
-  const Run* runs;
-  u32 n_before;  // runs whose values are there
-  const Place* places;
-  const Wiring* wiring;
-  const u32* tables;
+  Wires wires;
   const Step* steps;
   const u32* slots;
   const SumRecord* combinations;
   const Digit* digits;
   const Term* terms;
   const Fr *coefficients, *powers;
-  u64 n_public;
-};
-
-// Where an instance's values are: bit `shift` of words[slot * bit_stride], and wides[slot * wide_stride].
-struct Instance {
-  u32* words;
-  Fr* wides;
-  u32 bit_stride, wide_stride, shift;
-
-  SNL_DEVICE Instance(const Run& run, u64 i, u32* bits, Fr* elements) {
-    const u64 group = i / 64 * 64, batch = i / 64 / run.words, word = i / 64 % run.words;
-    words = bits + 2 * (run.bits + batch * run.n_bits * run.words + word) + i / 32 % 2;
-    bit_stride = 2 * run.words;
-    shift = static_cast<u32>(i % 32);
-    wide_stride = static_cast<u32>(run.count - group < 64 ? run.count - group : 64);
-    wides = elements + run.wides + group * run.n_wides + i % 64;
-  }
-  // Other threads of the warp set bits in between.
-  SNL_DEVICE bool bit(u32 slot) const {
-    return *const_cast<const volatile u32*>(words + u64{slot} * bit_stride) >> shift & 1;
-  }
-  SNL_DEVICE void set(u32 slot) const { atomicOr(words + u64{slot} * bit_stride, 1u << shift); }
-  SNL_DEVICE Fr* wide(u32 slot) const { return wides + u64{slot} * wide_stride; }
 };
 
 SNL_DEVICE Fr coefficient_at(const Fr* coefficients, u32 number) {
   if (number == coefficient_one) return Fr::one();
   if (number == coefficient_minus_one) return -Fr::one();
   return load_constant(coefficients + number);
-}
-
-SNL_DEVICE Fr value_of_wire(const System& system, u64 wire, const Fr* publics, u32* bits, Fr* wides) {
-  if (wire <= system.n_public) return load(publics + wire);
-  u32 low = 0, high = system.n_before;  // the last run that begins at the wire or before
-  while (high - low > 1) {
-    const u32 middle = (low + high) / 2;
-    (system.runs[middle].first_wire <= wire ? low : high) = middle;
-  }
-  const Run& run = system.runs[low];
-  const u32 offset = static_cast<u32>(wire - run.first_wire);
-  const Instance from(run, offset / run.n_aux, bits, wides);
-  const Place place = system.places[run.first_column + offset % run.n_aux];
-  if (place.header & is_wide) return load(from.wide(place.slot));
-  return from.bit(place.slot) ? Fr::one() : Fr::zero();
-}
-
-SNL_DEVICE u64 port_wire(const System& system, const Run& run, u64 i, u32 port) {
-  if (run.has_table) return system.tables[run.table + i * run.n_ports + port];
-  const Wiring wiring = system.wiring[run.first_wiring + port];
-  return wiring.base + i * wiring.stride;
 }
 
 // One instance, as one of its threads makes it. What it writes is there for the others after `publish`.
@@ -109,17 +47,17 @@ class Program {
     if (writes_) {
       if (lane_ == 0) at_.set(0);
       for (u32 j = lane_; j < run_.n_ports; j += lanes_) {
-        const Place to = system_.places[run_.first_port + j];
-        const Fr value = value_of_wire(system_, port_wire(system_, run_, i, j), publics, bits, wides);
+        const Place to = system_.wires.places[run_.first_port + j];
+        const Fr value = system_.wires.value(system_.wires.of_port(run_, i, j), publics, bits, wides);
         write((to.slot << 1) | (to.header >> 31), value);
       }
     }
     __syncwarp();
   }
 
-  SNL_DEVICE void run() {
-    SNL_ROLLED for (u32 i = 0; i < run_.n_steps; i++) {
-      step(system_.steps[run_.first_step + i]);
+  SNL_DEVICE void run(const PhaseRecord& phase) {
+    SNL_ROLLED for (u32 i = 0; i < phase.count; i++) {
+      step(system_.steps[phase.first + i]);
       __syncwarp();
     }
   }
@@ -127,9 +65,9 @@ class Program {
   SNL_DEVICE void publish(u64 i, Fr* publics) {
     if (!writes_) return;
     for (u32 j = lane_; j < run_.n_ports; j += lanes_) {
-      const Place from = system_.places[run_.first_port + j];
-      const u64 wire = port_wire(system_, run_, i, j);
-      if (!(from.header & is_written) || wire > system_.n_public) continue;
+      const Place from = system_.wires.places[run_.first_port + j];
+      const u64 wire = system_.wires.of_port(run_, i, j);
+      if (!(from.header & is_written) || wire > system_.wires.n_public) continue;
       store(publics + wire, from.header & is_wide ? load(at_.wide(from.slot))
                             : at_.bit(from.slot)  ? Fr::one()
                                                   : Fr::zero());
@@ -245,21 +183,30 @@ class Program {
 
 }  // namespace
 
-// The instances of a run, whose bits are 0 before. Threads behind the last do its work once more and write nothing.
-// `constants` are powers of two and then coefficients.
+// Steps of the instances of a run, whose bits that are not made yet are 0. Threads behind the last do its work once
+// more and write nothing. `constants` are powers of two and then coefficients. A phase of `nothing` has no steps.
 SNL_KERNEL(128, 4)
-run_program(u32 number, u32 lanes, Fr* publics, u32* bits, Fr* wides, const Run* runs, const Place* places,
-            const Wiring* wiring, const u32* tables, const Step* steps, const u32* slots, const SumRecord* combinations,
-            const Digit* digits, const Term* terms, const Fr* constants, u64 n_public) {
-  const System system{runs,         number, places, wiring,          tables,    steps,   slots,
-                      combinations, digits, terms,  constants + 256, constants, n_public};
+run_steps(u32 number, u32 phase_number, u32 lanes, u32 flags, Fr* publics, u32* bits, Fr* wides, const Run* runs,
+          const Place* places, const Wiring* wiring, const u32* tables, const PhaseRecord* phases, const Step* steps,
+          const u32* slots, const SumRecord* combinations, const Digit* digits, const Term* terms, const Fr* constants,
+          u64 n_public) {
+  const System system{{runs, number, places, wiring, tables, n_public},
+                      steps,
+                      slots,
+                      combinations,
+                      digits,
+                      terms,
+                      constants + 256,
+                      constants};
   const Run run = runs[number];
   const u64 mine = global_index() / lanes, i = mine < run.count ? mine : run.count - 1;
   const Instance at(run, i, bits, wides);
   Program program(system, run, at, threadIdx.x % lanes, lanes, mine < run.count);
-  program.gather(i, publics, bits, wides);
-  program.run();
-  if (run.count == 1) program.publish(i, publics);
+  if (flags & gathers) program.gather(i, publics, bits, wides);
+  if (phase_number != nothing) {
+    program.run(phases[phase_number]);
+  }
+  if (flags & publishes) program.publish(i, publics);
 }
 
 // 1 into `violated` if a row does not hold.

@@ -3,13 +3,17 @@
 
 #include <algorithm>
 
+#include "bit_rows.h"
+
 namespace snarkline {
 namespace {
 
 class Former {
  public:
-  SystemForm make(const SystemPlan& system) {
-    for (const TemplatePlan& plan : system.templates) add_template(plan);
+  SystemForm make(const SystemPlan& system, usize first_program, u32 warps) {
+    std::vector<u8> runs(system.templates.size());
+    for (usize i = first_program; i < system.runs.size(); i++) runs[system.runs[i].plan] = 1;
+    for (usize i = 0; i < runs.size(); i++) add_template(system.templates[i], runs[i] ? warps : 0);
     for (const RunPlan& r : system.runs) {
       form_.runs.push_back(
           {r.plan, r.count, r.first_row, r.first_wire, r.words, r.bits, r.wides, r.first_sum, u64{r.chain}});
@@ -23,16 +27,16 @@ class Former {
     return static_cast<u32>(v.size());
   }
 
-  void add_template(const TemplatePlan& plan) {
-    const bool has_bit_code =
-        std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.kind == StepKind::bits; });
+  // The program is left out where there are no warps.
+  void add_template(const TemplatePlan& plan, u32 warps) {
     form_.templates.push_back({plan.n_rows, plan.n_aux, plan.n_bits, plan.n_wides, size(plan.sums), size(form_.rows),
-                               size(form_.columns), size(form_.sums), plan.n_ports, size(form_.ports),
-                               has_bit_code ? 0 : size(plan.steps), size(form_.steps), has_bit_code});
+                               size(form_.columns), size(form_.sums), plan.n_ports, size(form_.ports), size(plan.steps),
+                               0, size(form_.phases)});
     for (u32 tile = 0; tile < plan.n_tiles(); tile++) add_tile(plan, tile);
     add_columns(plan);
     add_sums(plan);
-    if (!has_bit_code) add_program(plan);
+    if (warps != 0) add_program(plan, warps);
+    form_.templates.back().n_phases = size(form_.phases) - form_.templates.back().first_phase;
     form_.coefficients.insert(form_.coefficients.end(), plan.coefficients.begin(), plan.coefficients.end());
     first_coefficient_ = size(form_.coefficients) / 4;
   }
@@ -69,13 +73,23 @@ class Former {
     const u32 at = plan.place[column];
     return {at & 1 ? is_wide : 1, at >> 1};
   }
-  void add_program(const TemplatePlan& plan) {
+  void add_program(const TemplatePlan& plan, u32 warps) {
     for (u32 j = 0; j < plan.n_ports; j++) {
       RowRecord port = column_of(plan, 1 + j);
       if (plan.port_use[j] & port_written) port.header |= is_written;
       form_.ports.push_back(port);
     }
     std::vector<u32> known(plan.combinations.size(), nothing);
+    for (const ProgramPhase& phase : phases_of(plan)) {
+      if (phase.bits) {
+        add_bits(schedule_bits(plan, phase.items, warps));
+      } else {
+        form_.phases.push_back({0, size(form_.steps), size(phase.items), 0, 0, 0});
+        for (const u32 number : phase.items) add_step(plan, plan.steps[number], known);
+      }
+    }
+  }
+  void add_step(const TemplatePlan& plan, const Step& step, std::vector<u32>& known) {
     const auto combination = [&](u32 number) {
       if (known[number] == nothing) {
         known[number] = size(form_.combinations);
@@ -83,20 +97,29 @@ class Former {
       }
       return known[number];
     };
-    for (const Step& step : plan.steps) {
-      StepRecord out{static_cast<u32>(step.kind), step.target, combination(step.a), nothing, nothing,
-                     coefficient(step.factor)};
-      if (step.kind == StepKind::low_bits) {
-        out.b = size(form_.slots);
-        out.c = step.c;
-        const auto first = plan.words.begin() + step.b;
-        form_.slots.insert(form_.slots.end(), first, first + step.c);
-      } else if (step.kind == StepKind::divide || step.kind == StepKind::solve) {
-        out.b = combination(step.b);
-      }
-      if (step.kind == StepKind::solve && !is_nothing(plan.combinations[step.c])) out.c = combination(step.c);
-      form_.steps.push_back(out);
+    StepRecord out{static_cast<u32>(step.kind), step.target, combination(step.a), nothing, nothing,
+                   coefficient(step.factor)};
+    if (step.kind == StepKind::low_bits) {
+      out.b = size(form_.slots);
+      out.c = step.c;
+      const auto first = plan.words.begin() + step.b;
+      form_.slots.insert(form_.slots.end(), first, first + step.c);
+    } else if (step.kind == StepKind::divide || step.kind == StepKind::solve) {
+      out.b = combination(step.b);
     }
+    if (step.kind == StepKind::solve && !is_nothing(plan.combinations[step.c])) out.c = combination(step.c);
+    form_.steps.push_back(out);
+  }
+  void add_bits(const BitRows& rows) {
+    form_.phases.push_back(
+        {1, size(form_.bit_streams), size(rows.streams), size(form_.bit_inputs), size(rows.inputs), rows.n_registers});
+    for (const BitStream& s : rows.streams) {
+      form_.bit_streams.push_back(
+          {size(form_.bit_headers) + s.first_row, s.n_rows, size(form_.bit_records) + s.first_record, 0});
+    }
+    form_.bit_inputs.insert(form_.bit_inputs.end(), rows.inputs.begin(), rows.inputs.end());
+    form_.bit_headers.insert(form_.bit_headers.end(), rows.headers.begin(), rows.headers.end());
+    form_.bit_records.insert(form_.bit_records.end(), rows.records.begin(), rows.records.end());
   }
   static bool is_nothing(const Combination& k) {
     return k.n_terms + k.n_masked + k.layers == 0 && k.constant == no_coefficient;
@@ -150,6 +173,8 @@ class Former {
 
 }  // namespace
 
-SystemForm form_of(const SystemPlan& system) { return Former().make(system); }
+SystemForm form_of(const SystemPlan& system, usize first_program, u32 warps) {
+  return Former().make(system, first_program, warps);
+}
 
 }  // namespace snarkline

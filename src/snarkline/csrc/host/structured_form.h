@@ -25,8 +25,8 @@ struct TemplateForm {
   u32 first_column;  // of those of its aux columns, per tile
   u32 first_sum;
   u32 n_ports, first_port;
-  u32 n_steps, first_step;
-  u32 has_bit_code;  // its program has instructions over bits: its steps are left out
+  u32 n_steps;  // of its program: whether it has one
+  u32 n_phases, first_phase;
 };
 struct RunForm {
   u64 plan, count, first_row, first_wire, words, bits, wides, first_sum;
@@ -41,10 +41,16 @@ struct SystemForm {
   std::vector<u32> slots;
   std::vector<SumRecord> sums, combinations;  // of rows, and of programs; coefficients are indices into `coefficients`
   std::vector<StepRecord> steps;
+  std::vector<PhaseRecord> phases;  // into the arrays of this struct
+  std::vector<BitInput> bit_inputs;
+  std::vector<BitStream> bit_streams;
+  std::vector<u32> bit_headers;
+  std::vector<BitRecord> bit_records;
   std::vector<Digit> digits;
   std::vector<Term> terms;
   std::vector<u64> coefficients;  // Montgomery form
 };
-SystemForm form_of(const SystemPlan& system);
+// With the programs of the templates of runs from `first_program` on, for blocks of `warps` warps.
+SystemForm form_of(const SystemPlan& system, usize first_program, u32 warps);
 
 }  // namespace snarkline
