@@ -27,6 +27,7 @@ from snarkline.memory import Arena
 from snarkline.r1cs.check import first_violation
 from snarkline.r1cs.program import Op
 from snarkline.r1cs.structured import StructuredR1CS
+from snarkline.r1cs.structured_form import SystemForm
 from snarkline.r1cs.structured_matrices import StructuredMatrices
 from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 
@@ -128,6 +129,47 @@ def test_every_step(emulated: CudaBackend, cpu: CpuBackend, seed: int, count: in
 
 def test_wiring_by_a_table(emulated: CudaBackend, cpu: CpuBackend) -> None:
     check(emulated, cpu, given_for(of_steps(BN254, 4, 35, table=True), 1))
+
+
+def powers(curve: Curve, count: int) -> StructuredR1CS:
+    """Long sums of elements that are given, and powers of them, some of which are steps of a fifth power."""
+    n = 66
+    r = Recorder(curve, [False] * n)
+
+    def product(a: Row, b: Row, rest: Row, sign: int = 1) -> int:
+        d = r.aux(bit=False)
+        r.emit(Op.SOLVE, d, r.enforce(a, b, rest | {d: sign}))
+        return d
+
+    for k, size in enumerate([1, 2, 3, 31, 32, 33, 63, 64, 65, 66]):
+        x: Row = {1 + i: 1 if k % 2 else (-1) ** i for i in range(size)} | {0: k}
+        second = product(x, x, {})
+        fourth = product({second: 1}, {second: 1}, {})
+        product(*((x, {fourth: 1}) if k % 3 else ({fourth: 1}, x)), {})
+        for rest, sign, odd in (({1: 1}, 1, 1), ({}, -1, 1), ({}, 1, 2)):  # almost
+            second = product(x, x, rest, sign)
+            fourth = product({second: 1}, {second: odd}, {})
+            product({fourth: 1}, {2: 1}, {})
+    runs = [(inputs(curve, 0, n + count), 1, [], []), (r.template("powers"), count, range(1, 1 + n), [1] * n)]
+    return system(curve, 0, runs, list(range(1, 1 + n + count)), [False] * (n + count))
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+@pytest.mark.parametrize("value", [None, 0, -1])
+@pytest.mark.parametrize("count", [3, 35])
+def test_long_sums_and_fifth_powers(
+    emulated: CudaBackend, cpu: CpuBackend, curve: Curve, value: int | None, count: int
+) -> None:
+    """Of r - 1 everywhere as well: the largest sums. Instances with 32 threads each, and with fewer."""
+    s = powers(curve, count)
+    form = SystemForm.of(s, 1)
+    assert (form.steps[:, 0] == 7).sum() == 10 and len(form.steps) == 10 + 9 * 10
+    given = (
+        given_for(s, 1)
+        if value is None
+        else GivenValues(s, FrVector.from_ints(curve, [value % curve.r] * len(s.given)))
+    )
+    check(emulated, cpu, given)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 32])

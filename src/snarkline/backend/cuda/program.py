@@ -60,7 +60,7 @@ def device_runs(system: StructuredR1CS) -> range | None:
     alone[given] = True
     runs = _behind(form, alone)
     if runs is None or len(runs) > MOST_RUNS:
-        return runs and None
+        return None
     form = SystemForm.of(system, runs.start, BIT_WARPS)
     large = [
         bool((form.phases["n_registers"][template["first_phase"] :][: template["n_phases"]] > MAX_REGISTERS).any())

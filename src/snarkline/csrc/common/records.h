@@ -28,6 +28,19 @@ struct Term {
   u32 slot, coefficient;
 };
 
+// Steps over field elements: those of StepKind (host/structured.h), and one in place of three that make x^2, x^4 and
+// x^5 of a combination x, whose targets are `target`, b and c.
+enum StepCode : u32 {
+  code_bits,
+  code_solve,     // (a b - c) factor
+  code_linear,    // a
+  code_inverse,   // 1 / a, where 1 / 0 is 0
+  code_is_zero,   // whether a is 0
+  code_low_bits,  // bits of a
+  code_divide,    // a / b
+  code_fifth_power,
+};
+
 // A stretch of a program that one kernel runs: `count` steps from `first` on, or code over bits, whose streams are
 // those from `first` on.
 struct PhaseRecord {

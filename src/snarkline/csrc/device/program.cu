@@ -13,9 +13,6 @@ constexpr u32 kept_terms = 3;
 
 constexpr u32 gathers = 1, publishes = 2;  // what a launch does before the steps and behind them
 
-// (a b - c) factor for solve; a; 1 / a; whether it is 0; its bits; a / b. 1 / 0 is 0.
-enum Kind : u32 { bit_code, solve, linear, inverse, is_zero, low_bits, divide };
-
 struct Step {
   u32 kind, target, a, b, c, factor;
 };
@@ -35,6 +32,40 @@ SNL_DEVICE Fr coefficient_at(const Fr* coefficients, u32 number) {
   if (number == coefficient_one) return Fr::one();
   if (number == coefficient_minus_one) return -Fr::one();
   return load_constant(coefficients + number);
+}
+
+// The sum over `lanes` lanes, for each of them. It is reduced when it is complete: an integer below 32 r, so that the
+// exchanges have nothing but words to add.
+SNL_DEVICE Fr sum_of_lanes(const Fr& x, u32 lanes) {
+  u32 sum[9];
+  SNL_UNROLL for (u32 i = 0; i < 8; i++) sum[i] = static_cast<u32>(x.v.limb[i / 2] >> (i % 2 * 32));
+  sum[8] = 0;
+  SNL_ROLLED for (u32 other = lanes / 2; other != 0; other /= 2) {
+    u32 theirs[9];
+    SNL_UNROLL for (u32 i = 0; i < 9; i++) theirs[i] = __shfl_xor_sync(all_lanes, sum[i], other);
+    u64 carry = 0;
+    SNL_UNROLL for (u32 i = 0; i < 9; i++) {
+      carry += static_cast<u64>(sum[i]) + theirs[i];
+      sum[i] = static_cast<u32>(carry);
+      carry >>= 32;
+    }
+  }
+  // From the highest words a quotient that is the right one or one less.
+  constexpr u64 top = (Fr::modulus.limb[3] >> 32) + 1, inverse = (u64{1} << 56) / top;
+  const u64 high = (static_cast<u64>(sum[8]) << 32 | sum[7]) >> 4;  // below 2^32
+  const u32 quotient = static_cast<u32>(high * inverse >> 52);
+  Fr out;
+  u64 product = 0, borrow = 0;
+  SNL_UNROLL for (u32 i = 0; i < 8; i++) {
+    product += static_cast<u64>(quotient) * static_cast<u32>(Fr::modulus.limb[i / 2] >> (i % 2 * 32));
+    const u64 word = static_cast<u64>(sum[i]) - static_cast<u32>(product) - borrow;
+    out.v.limb[i / 2] = i % 2 ? out.v.limb[i / 2] | word << 32 : static_cast<u32>(word);
+    product >>= 32;
+    borrow = word >> 63;
+  }
+  Int<4> rest = out.v;
+  if (!sub_in_place(rest, Fr::modulus)) out.v = rest;
+  return out;
 }
 
 // One instance, as one of its threads makes it. What it writes is there for the others after `publish`.
@@ -79,25 +110,38 @@ class Program {
     Fr x;
     SNL_ROLLED for (u32 k = 0; k < 3; k++) {  // one copy of the code for combinations
       const u32 number = k == 0 ? s.a : k == 1 ? s.b : s.c;
-      if (number == nothing || (k > 0 && s.kind == low_bits)) break;
+      if (number == nothing || (k > 0 && (s.kind == code_low_bits || s.kind == code_fifth_power))) break;
       Fr y = k == 1 && s.b == s.a ? x : combine(number);
       if (k == 1) {
-        if (s.kind == divide) y = inverse_of(y);
+        if (s.kind == code_divide) y = inverse_of(y);
         y = x * y;
       }
       x = k == 2 ? x - y : y;
     }
-    if (s.kind == low_bits) {
+    if (s.kind == code_low_bits) {
       write_low_bits(s, x);
       return;
     }
-    if (s.kind == inverse) x = inverse_of(x);
-    if (s.kind == is_zero) x = x.is_zero() ? Fr::one() : Fr::zero();
+    if (s.kind == code_fifth_power) {
+      write_powers(s, x);
+      return;
+    }
+    if (s.kind == code_inverse) x = inverse_of(x);
+    if (s.kind == code_is_zero) x = x.is_zero() ? Fr::one() : Fr::zero();
     if (s.factor == coefficient_minus_one) x = -x;
     if (s.factor < coefficient_minus_one) x = x * load_constant(system_.coefficients + s.factor);
     if (writes_ && lane_ == 0) write(s.target, x);
     last_place_ = s.target;
     last_ = x;
+  }
+  SNL_DEVICE void write_powers(const Step& s, const Fr& x) {
+    Fr power = x;
+    SNL_ROLLED for (u32 k = 0; k < 3; k++) {
+      power = power * (k == 2 ? x : power);
+      last_place_ = k == 0 ? s.target : k == 1 ? s.b : s.c;
+      if (writes_ && lane_ == 0) write(last_place_, power);
+    }
+    last_ = power;
   }
   SNL_DEVICE static Fr inverse_of(const Fr& x) { return x.is_zero() ? x : invert(x); }
 
@@ -119,26 +163,16 @@ class Program {
   // Programs take a long combination several times in a row, and a value right after it was made (x^5).
   SNL_DEVICE Fr combine(u32 number) {
     if (number == kept_number_) return kept_;
-    const SumRecord& record = system_.combinations[number];
+    const SumRecord record = load_constant(system_.combinations + number);
     const u32 n = record.n_terms + record.n_masked + record.n_digits;
     if (n == 1 && record.n_terms == 1 && record.constant == no_coefficient) {
       const Term term = system_.terms[record.terms];
       if (term.coefficient == coefficient_one && term.slot * 2 + 1 == last_place_) return last_;
     }
-    const bool shared = lanes_ > 1 && n > alone;
-    Fr sum = parts(record, shared ? lane_ : 0, shared ? lanes_ : 1);
-    if (shared) {
-      SNL_ROLLED for (u32 other = lanes_ / 2; other != 0; other /= 2) {
-        Fr theirs;
-        SNL_UNROLL for (int i = 0; i < 4; i++) {
-          const u64 limb = sum.v.limb[i];
-          const u32 low = __shfl_xor_sync(all_lanes, static_cast<u32>(limb), other);
-          const u32 high = __shfl_xor_sync(all_lanes, static_cast<u32>(limb >> 32), other);
-          theirs.v.limb[i] = low | static_cast<u64>(high) << 32;
-        }
-        sum += theirs;
-      }
-    }
+    // As many lanes as there are parts, or all; where these are fewer, others do the same and have the sum as well.
+    const u32 wanted = n > alone ? 2u << (31 - __clz(n - 1)) : 1, sharing = wanted < lanes_ ? wanted : lanes_;
+    Fr sum = parts(record, lane_ % sharing, sharing);
+    if (sharing > 1) sum = sum_of_lanes(sum, sharing);
     if (record.constant != no_coefficient) sum += coefficient_at(system_.coefficients, record.constant);
     if (record.n_terms >= kept_terms) {
       kept_number_ = number;

@@ -8,6 +8,8 @@
 namespace snarkline {
 namespace {
 
+static_assert(static_cast<u32>(StepKind::solve) == code_solve && static_cast<u32>(StepKind::divide) == code_divide);
+
 class Former {
  public:
   SystemForm make(const SystemPlan& system, usize first_program, u32 warps) {
@@ -84,10 +86,38 @@ class Former {
       if (phase.bits) {
         add_bits(schedule_bits(plan, phase.items, warps));
       } else {
-        form_.phases.push_back({0, size(form_.steps), size(phase.items), 0, 0, 0});
-        for (const u32 number : phase.items) add_step(plan, plan.steps[number], known);
+        form_.phases.push_back({0, size(form_.steps), 0, 0, 0, 0});
+        for (usize i = 0; i < phase.items.size();) i += add_steps(plan, phase.items, i, known);
+        form_.phases.back().count = size(form_.steps) - form_.phases.back().first;
       }
     }
+  }
+  // One step, or three as one; how many.
+  u32 add_steps(const TemplatePlan& plan, const std::vector<u32>& items, usize i, std::vector<u32>& known) {
+    const Step& first = plan.steps[items[i]];
+    add_step(plan, first, known);
+    if (i + 2 >= items.size()) return 1;
+    const Step &second = plan.steps[items[i + 1]], &third = plan.steps[items[i + 2]];
+    for (const Step* step : {&first, &second, &third}) {
+      if (step->kind != StepKind::solve || step->factor != coefficient_one || !is_nothing(plan.combinations[step->c])) {
+        return 1;
+      }
+    }
+    const auto takes = [&](u32 number, u32 place) { return is_value(plan, plan.combinations[number], place); };
+    const bool fifth =
+        first.a == first.b && takes(second.a, first.target) && takes(second.b, first.target) &&
+        (third.a == first.a ? takes(third.b, second.target) : third.b == first.a && takes(third.a, second.target));
+    if (!fifth) return 1;
+    StepRecord& out = form_.steps.back();
+    out.kind = code_fifth_power;
+    out.b = second.target;
+    out.c = third.target;
+    return 3;
+  }
+  // Whether a combination is the field element at a place.
+  static bool is_value(const TemplatePlan& plan, const Combination& k, u32 place) {
+    return k.n_terms == 1 && k.n_masked + k.layers == 0 && k.constant == no_coefficient &&
+           2 * plan.words[k.terms] + 1 == place && plan.words[k.terms + 1] == coefficient_one;
   }
   void add_step(const TemplatePlan& plan, const Step& step, std::vector<u32>& known) {
     const auto combination = [&](u32 number) {

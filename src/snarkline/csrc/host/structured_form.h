@@ -13,8 +13,9 @@ struct RowRecord {
   u32 header, at;
 };
 
-// A step of a program over field elements, as Step has it. a, b, c are numbers among SystemForm::combinations; of
-// low_bits, b is the first of c targets in SystemForm::slots. A solve of which c is nothing has nothing there.
+// A step of a program over field elements, as Step has it; `kind` is a StepCode. a, b, c are numbers among
+// SystemForm::combinations; of low_bits, b is the first of c targets in SystemForm::slots. A solve of which c is
+// nothing has nothing there.
 struct StepRecord {
   u32 kind, target, a, b, c, factor;
 };
