@@ -26,7 +26,7 @@ from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
 from snarkline.cli.bench import synthetic
-from snarkline.cli.bench.synthesis_run import n_blocks, poseidon_inputs, sha256_inputs
+from snarkline.cli.bench.synthesis_run import n_blocks, poseidon_inputs, sha256_block_inputs, sha256_inputs
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
 from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import Form, FrVector
@@ -422,17 +422,21 @@ class Check:
             written[folder.name] = {"proof": proof_to_json(proof), "public": public_to_json(proof.public)}
 
     def small_structured(self) -> None:
-        """a, b, c and the wires of structured circuits."""
+        """a, b, c and the wires of structured circuits, and of witnesses that are made on the device."""
         for name, (system, given) in {"SHA-256": sha256_inputs(2), "Poseidon": poseidon_inputs(64)}.items():
             witness = run_program(system, given)
-            domain = Domain(system.curve, (system.n_constraints + system.n_public).bit_length(), 1)
-            ours, theirs = (backend.evaluate_structured(witness, domain) for backend in (self.gpu, self.cpu))
-            same = [np.array_equal(self.device.download(x.limbs), y.limbs) for x, y in zip(ours, theirs, strict=True)]
-            self.expect(f"small structured {name}", all(same))
-        given = GivenValues(*poseidon_inputs(256))
-        ours_made, theirs_made = self.gpu.run_program(given, threads=4, arena=Arena()), given.run()
-        wides = None if ours_made is None else self.device.download(ours_made.wides)
-        self.expect("small witness program", wides is not None and np.array_equal(wides, theirs_made.wides))
+            self.expect(f"small structured {name}", self.same_values(witness, witness))
+        for name, inputs in {"SHA-256": sha256_block_inputs(33), "Poseidon": poseidon_inputs(256)}.items():
+            given = GivenValues(*inputs)
+            made = self.gpu.run_program(given, threads=4, arena=Arena())
+            self.expect(f"small witness program {name}", made is not None and self.same_values(made, given.run()))
+
+    def same_values(self, ours, theirs) -> bool:
+        """Whether a, b, c and the wires on the device are those of the CPU's witness."""
+        system = theirs.system
+        domain = Domain(system.curve, (system.n_constraints + system.n_public).bit_length(), 1)
+        there, here = self.gpu.evaluate_structured(ours, domain), self.cpu.evaluate_structured(theirs, domain)
+        return all(np.array_equal(self.device.download(x.limbs), y.limbs) for x, y in zip(there, here, strict=True))
 
     def small(self) -> None:
         """Every kernel on sizes that compute-sanitizer can follow."""

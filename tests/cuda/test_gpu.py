@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 from lockstep import LockstepDevice
+from test_device_program import SHAPES, given_for, of_steps, powers, sums, tree
 from test_device_program import check as check_program
-from test_device_program import given_for, of_steps, tree
 from test_device_structured import check as check_structured
 from test_emulated import CURVES, check_msm, domain, elements, ints, scalars_of
 from test_structured_native import instances, run_with, sha256_chain, values_for
@@ -108,6 +108,12 @@ def test_witness_programs(gpu: CudaBackend, cpu: CpuBackend, monkeypatch: pytest
         check_program(both, cpu, given_for(of_steps(curve, seed, 5, table=seed == 0), seed))
         for count in (1, 33, 300, 5000):
             check_program(gpu, cpu, given_for(of_steps(curve, seed, count), seed))
+        for bits_only in (False, True):
+            check_program(both, cpu, given_for(instances(curve, seed, 5, bits_only=bits_only), seed))
+            for count in (1, 33, 64, 513):
+                check_program(gpu, cpu, given_for(instances(curve, seed, count, bits_only=bits_only), seed))
+    for s in (sums(curve, 70, SHAPES), powers(curve, 35)):
+        check_program(gpu, cpu, given_for(s, 1))
     for leaves in (2, 64, 4096):
         check_program(gpu, cpu, given_for(tree(curve, leaves), leaves))
 
