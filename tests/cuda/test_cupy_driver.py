@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from snarkline.backend.cuda import CupyDriver, cupy_driver
-from snarkline.backend.cuda.driver import OUT_OF_MEMORY, DriverFault
+from snarkline.backend.cuda.driver import OUT_OF_MEMORY, DriverFault, Queue
 from snarkline.errors import InputError, MissingLibraryError, NoDeviceError, NoDriverError
 
 
@@ -32,6 +33,7 @@ class Runtime:
         self.failing: dict[str, Exception] = {}
         self.current, self.dead, self.gone = 0, -1, -1
         self.asked: list[int] = []
+        self.launches: list[tuple[Any, ...]] = []
 
     def _call(self, name: str) -> None:
         if name in self.failing:
@@ -78,9 +80,16 @@ class Runtime:
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     found = Runtime()
     stream = SimpleNamespace(null=SimpleNamespace(ptr=0))
+
+    def launch_kernel(*arguments: int) -> None:
+        found._call("launchKernel")
+        pointers = (ctypes.c_uint64 * 4).from_address(arguments[9])
+        found.launches.append((*arguments[:9], [ctypes.c_int64.from_address(at).value for at in pointers]))
+
     cuda = SimpleNamespace(
-        runtime=found, Device=lambda ordinal: nullcontext(), MemoryPointer=None, UnownedMemory=None,
-        Stream=type("Stream", (), {"null": stream.null, "__init__": lambda self, non_blocking: None}),
+        runtime=found, driver=SimpleNamespace(launchKernel=launch_kernel), Device=lambda ordinal: nullcontext(),
+        Stream=type("Stream", (), {"null": stream.null, "__init__": lambda self, non_blocking: None, "ptr": 77}),
+        MemoryPointer=None, UnownedMemory=None,
     )  # fmt: skip
     monkeypatch.setattr(cupy_driver, "_import_cupy", lambda: SimpleNamespace(cuda=cuda, ndarray=None))
     return found
@@ -146,6 +155,19 @@ def test_errors_keep_cudas_number(runtime: Runtime, error: Exception, code: int,
     with pytest.raises(DriverFault) as caught:
         driver.allocate(1)
     assert (caught.value.call, caught.value.code, caught.value.out_of_memory) == ("allocate", code, want_of_memory)
+
+
+def test_a_kernel_is_launched_with_its_arguments(runtime: Runtime) -> None:
+    driver, function, array = CupyDriver(), SimpleNamespace(ptr=500), SimpleNamespace(data=SimpleNamespace(ptr=1 << 46))
+    driver.launch(function, (6, 2), 256, [array, 7, -1, 1 << 40], 1024)
+    driver.launch(function, (1, 1), 32, [0, array, 5, 6], 0, Queue.SIDE_2)
+    assert runtime.launches == [
+        (500, 6, 2, 1, 256, 1, 1, 1024, 0, [1 << 46, 7, -1, 1 << 40]),
+        (500, 1, 1, 1, 32, 1, 1, 0, 77, [0, 1 << 46, 5, 6]),
+    ]
+    runtime.failing["launchKernel"] = CudaError(719, "unspecified launch failure")
+    with pytest.raises(DriverFault, match=r"launch: .* \(719\)"):
+        driver.launch(function, (1, 1), 32, [0], 0)
 
 
 def test_a_failed_device_does_not_answer_for_another(runtime: Runtime) -> None:
