@@ -92,10 +92,11 @@ def test_memory_that_another_process_takes_in_the_middle(circuit, expected, monk
 
 def test_too_little_for_any_plan(circuit, expected, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snarkline.backend, "GPU_LEAST_DOMAIN", 1)
+    monkeypatch.setattr(snarkline.backend, "GPU_LEAST_MEMORY", 1)
     key, witness, _ = circuit
-    with Prover(key, backend="cuda", gpu_memory=70 * MIB) as prover, pytest.raises(BudgetError):
+    with Prover(key, backend="cuda", gpu_memory=40 * MIB) as prover, pytest.raises(BudgetError):
         prove(prover, witness)
-    with Prover(key, gpu_memory=70 * MIB) as prover, pytest.warns(DeviceWarning, match="made on the CPU"):
+    with Prover(key, gpu_memory=40 * MIB) as prover, pytest.warns(DeviceWarning, match="made on the CPU"):
         assert prove(prover, witness) == expected
 
 

@@ -83,7 +83,7 @@ def test_nothing_secret_stays_in_idle_memory(circuit) -> None:
 # ---- memory ----
 
 
-@pytest.mark.parametrize("limit", [180 * MIB, 250 * MIB, 2 * GIB])
+@pytest.mark.parametrize("limit", [70 * MIB, 180 * MIB, 250 * MIB, 2 * GIB])
 def test_a_limit_is_kept(circuit, expected, limit: int) -> None:
     key, witness, _ = circuit
     with Prover(key, backend="cuda", gpu_memory=limit) as prover:
