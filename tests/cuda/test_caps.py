@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import pytest
 from emulation.idle import IdleDevice, large_proof
@@ -19,6 +20,7 @@ from snarkline.curves.curve import BLS12_381, BN254, Curve
 from snarkline.curves.vector import Form, FrVector, ints_to_limbs
 from snarkline.errors import FormatError
 from snarkline.groth16.keys import ProvingKey
+from snarkline.groth16.prover import Pending
 from snarkline.r1cs.witness import Witness
 
 MIB = 1 << 20
@@ -91,6 +93,22 @@ def test_a_circuit_that_is_checked_is_checked_first(monkeypatch: pytest.MonkeyPa
         )
         prover.start(witness)
     assert seen == [0]
+
+
+def test_what_is_known_is_blinded_while_the_device_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BN254, 17)
+    halfway, seen = Pending._halfway, []
+    with prover_of(monkeypatch, key, witness) as (prover, _, device):
+
+        def watched(*arguments: Any) -> None:
+            seen.append(device.driver.names())
+            halfway(*arguments)
+
+        monkeypatch.setattr(Pending, "_halfway", watched)
+        prover.start(witness)
+        (before,), after = seen, device.driver.names()
+    assert before.count("launch") == after.count("launch"), "all is queued"
+    assert before.count("await_event") < after.count("await_event"), "and not all done"
 
 
 # ---- memory ----

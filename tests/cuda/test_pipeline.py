@@ -56,19 +56,36 @@ def test_the_sums_of_a_proof(emulated: CudaBackend, cpu: CpuBackend) -> None:
     assert sums_of(emulated, work) == expected(cpu, work)
     calls = driver_of(emulated).calls
     steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
-    # Polynomials, of which nothing must be counted, go first; a sum is sorted before the host waits for the counts of
-    # the one before. The second has no entries, the last of them no scalars but zeros.
-    assert steps == [
-        "make_entries", "make_entries", "first_additions", "make_entries", "make_entries", *["first_additions"] * 3,
-        "first_additions",
-    ]  # fmt: skip
+    # Polynomials, of which nothing must be counted, are sorted first; that with most tables is added up first. The
+    # second polynomial has no entries, the last sum no scalars but zeros.
+    assert steps == ["make_entries"] * 4 + ["first_additions"] * 5
     ends = [call[2] for call in calls if call[0] == "launch" and call[1] == "finish_windows"]
     sides = [Queue.SIDE_1, Queue.SIDE_2, Queue.SIDE_3]
-    assert ends == [sides[0], *sides, sides[0]], "sums end beside the next, tables beside each other"
+    assert ends == [*sides, sides[0], sides[0]], "sums end beside the next, tables beside each other"
     waits = [call[1:3] for call in calls if call[0] == "wait_for"]
     first, three = [(Queue.SIDE_1, Queue.COMPUTE)], [(side, Queue.COMPUTE) for side in sides]
-    assert waits == [*first, *(w[::-1] for w in first), *three, *(w[::-1] for w in three), *first, first[0][::-1]]
+    assert waits == [*three, *(w[::-1] for w in three), *first, first[0][::-1], *first, first[0][::-1]]
     assert "to_host" not in driver_of(emulated).names()
+
+
+def test_where_there_is_little_memory_one_sum_waits_sorted(emulated: CudaBackend, cpu: CpuBackend) -> None:
+    emulated._sums._pipeline._spare = lambda: False
+    work = [make_sum(cpu, "bits", 8), make_sum(cpu, "random", 6), make_sum(cpu, "random", 5, Form.MONTGOMERY)]
+    assert sums_of(emulated, work) == expected(cpu, work)
+    calls = driver_of(emulated).calls
+    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
+    assert steps == ["make_entries", *["make_entries", "first_additions"] * 2, "first_additions"]
+
+
+def test_ends_that_are_awaited_need_the_device_no_more(emulated: CudaBackend, cpu: CpuBackend) -> None:
+    work = [make_sum(cpu, "bits", 30, n_tables=2), make_sum(cpu, "random", 20, Form.MONTGOMERY)]
+    with emulated.session():
+        ends = [emulated.begin_msm(*s) for s in work]
+        emulated.await_msms()
+    emulated._device.await_wiping()  # type: ignore[attr-defined]
+    n_calls = len(driver_of(emulated).calls)
+    assert [end() for end in ends] == expected(cpu, work)
+    assert len(driver_of(emulated).calls) == n_calls
 
 
 @pytest.mark.parametrize("after", [6, 20])

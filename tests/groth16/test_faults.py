@@ -26,8 +26,8 @@ VECTOR_OPERATIONS = {"evaluate": 2, "multiply": 1, "coset_evaluations": 3, "mult
 
 BLINDING = (3, 1 << 250)
 
-SUMS = {"begin_msm": 3, "msm": 3}
-"""Sums in a proof: over the witness (A, B1, B2 together), L and H, and the three of the assembly."""
+SUMS = {"begin_msm": 3, "msm": 4}
+"""Sums in a proof: over the witness (A, B1, B2 together), L and H, and the four of the assembly."""
 
 
 class FaultyBackend:

@@ -48,7 +48,7 @@ def test_violated_constraint_is_named(curve: Curve, wire: int, constraint: int) 
 
 
 def test_violated_constraint_is_named_before_any_curve_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snarkline.groth16.prove.commit", lambda *_: pytest.fail("curve work"))
+    monkeypatch.setattr("snarkline.groth16.prove.begin_commit", lambda *_: pytest.fail("curve work"))
     with multiplier_prover() as prover, pytest.raises(UnsatisfiedError):
         prover.prove(witness(BN254, [*MULTIPLIER.values[:-1], 1]))
 

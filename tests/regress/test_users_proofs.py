@@ -111,17 +111,18 @@ def test_a11_witness_calculations_at_once(vectors: Path) -> None:
 
 def test_a13_b12_a_flipped_bit_in_an_msm_is_mended_before_the_proof_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """All faults: tests/groth16/test_faults.py."""
-    commit, calls = prove.commit, []
+    commit, calls = prove.begin_commit, []
 
-    def commit_with_a_fault(*arguments: object) -> prove.Sums:
-        sums = commit(*arguments)  # type: ignore[arg-type]
+    def commit_with_a_fault(*arguments: object) -> Callable[[], prove.Sums]:
+        sums = commit(*arguments)()  # type: ignore[arg-type]
         calls.append(sums)
         if len(calls) > 1:
-            return sums
+            return lambda: sums
         assert isinstance(sums.a.x, int)
-        return prove.Sums(Point(BN254, sums.a.group, sums.a.x ^ 1, sums.a.y), sums.b1, sums.b2, sums.l, sums.h)
+        spoilt = Point(BN254, sums.a.group, sums.a.x ^ 1, sums.a.y)
+        return lambda: prove.Sums(spoilt, sums.b1, sums.b2, sums.l, sums.h)
 
-    monkeypatch.setattr(prove, "commit", commit_with_a_fault)
+    monkeypatch.setattr(prove, "begin_commit", commit_with_a_fault)
     with ladder_prover(BN254) as prover:
         with pytest.warns(RuntimeWarning, match="computed again"):
             proof = prover.prove(LADDER.witness(BN254))

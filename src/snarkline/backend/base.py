@@ -131,6 +131,9 @@ class Backend(Protocol):
     def begin_msm(self, tables: Sequence[PointTable], scalars: FrVector) -> Callable[[], list[Point]]:
         """`msm`, of which the end may still be under way in the background; the function returned waits for it."""
 
+    def await_msms(self) -> None:
+        """Waits until all sums that were begun need the host only: what `begin_msm` returned may be called later."""
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         """scalars[i] * base; scalars in either form."""
 

@@ -133,6 +133,9 @@ class CpuBackend:
         points = self.msm(tables, scalars)
         return lambda: points
 
+    def await_msms(self) -> None:
+        """Nothing is left."""
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         curve, group, canonical = base.curve, base.group, scalars.limbs
         if scalars.form is Form.MONTGOMERY:

@@ -110,6 +110,9 @@ class ReferenceBackend:
         points = self.msm(tables, scalars)
         return lambda: points
 
+    def await_msms(self) -> None:
+        """Nothing is left."""
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         return PointTable.from_points(base.curve, base.group, [multiply_point(base, s) for s in scalars.to_ints()])
 

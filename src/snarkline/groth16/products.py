@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,14 +32,18 @@ class Products(Protocol):
 
 @dataclass(frozen=True)
 class FlatProducts:
-    """Matrices row by row, and a witness in canonical form. Where they have no C, c is a * b."""
+    """Matrices row by row, and a witness in canonical form. Where they have no C, c is a * b. `uploading` is called
+    when a backend has begun to copy the witness."""
 
     matrices: Matrices
     w: FrVector
+    uploading: Callable[[], object] | None = None
 
     def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
         w = backend.resident(self.w)
+        if self.uploading is not None and w is not self.w:
+            self.uploading()
         a = backend.evaluate(self.matrices.a, w, domain)
         b = backend.evaluate(self.matrices.b, w, domain)
         c = backend.multiply(a, b) if self.matrices.c is None else backend.evaluate(self.matrices.c, w, domain)

@@ -6,7 +6,7 @@ pure function; backends differ in how they do the operations, keys in their data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 
@@ -19,6 +19,9 @@ from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
 from snarkline.groth16.products import AnyMatrices, Evaluation, Products
 from snarkline.r1cs.matrices import Matrices
 from snarkline.trace import span
+
+Halfway = Callable[[Point, Point, Point], object]
+"""Called with the sums over A, B in G1 and B in G2 while the accelerator does the others."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,28 @@ def start(
     points_at_once: int | None = None,
     before_sums: Callable[[], object] | None = None,
 ) -> Sums:
-    """The half of a proof that needs the accelerator. Sums are over at most `points_at_once` points at a time, so that
-    memory stays small. `before_sums` is called, on the host, when all before them is done, or queued."""
+    """`begin`, and what is left then."""
+    return begin(backend, key, products, points_at_once=points_at_once, before_sums=before_sums)()
+
+
+def begin(
+    backend: Backend,
+    key: ProvingKey,
+    products: Products,
+    *,
+    points_at_once: int | None = None,
+    before_sums: Callable[[], object] | None = None,
+    halfway: Halfway | None = None,
+) -> Callable[[], Sums]:
+    """The half of a proof that needs the accelerator; the function returned does what is left to the host. Sums are
+    over at most `points_at_once` points at a time, so that memory stays small. `before_sums` is called, on the host,
+    when all before them is done, or queued."""
     w, a, b, c = evaluate(backend, key, products)
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
     if before_sums is not None:
         before_sums()
-    return commit(backend, key, w, h, points_at_once)
+    return begin_commit(backend, key, w, h, points_at_once, halfway)
 
 
 @span("evaluate")
@@ -68,10 +85,21 @@ def quotient(backend: Backend, key: ProvingKey, a: FrVector, b: FrVector, c: FrV
     return FrVector(h.curve, h.limbs[: len(key.h)], h.form)
 
 
-@span("commit")
 def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector, points_at_once: int | None = None) -> Sums:
     """The sums of w and h over the key's queries. Queries over the same wires share one pass over their scalars."""
-    sums: dict[str, Point] = {}
+    return begin_commit(backend, key, w, h, points_at_once)()
+
+
+@span("commit")
+def begin_commit(
+    backend: Backend,
+    key: ProvingKey,
+    w: FrVector,
+    h: FrVector,
+    points_at_once: int | None = None,
+    halfway: Halfway | None = None,
+) -> Callable[[], Sums]:
+    """`commit`, but for what the function returned does, to which the accelerator is not needed."""
     begun: list[tuple[list[str], Callable[[], list[Point]]]] = []
     for names in _shared_wires({"a": key.a, "b1": key.b1, "b2": key.b2, "l": key.l}):
         queries: list[Query] = [getattr(key, name) for name in names]
@@ -80,10 +108,17 @@ def commit(backend: Backend, key: ProvingKey, w: FrVector, h: FrVector, points_a
             tables = [query.points for query in queries]
             begun.append((names, _begin_sums(backend, key, tables, scalars, points_at_once)))
     with span("msm h", items=len(key.h)):
-        (sums["h"],) = _begin_sums(backend, key, [key.h], h, points_at_once)()
-    for names, end in begun:
-        sums.update(zip(names, end(), strict=True))
-    return Sums(**sums)
+        begun.append((["h"], _begin_sums(backend, key, [key.h], h, points_at_once)))
+    if halfway is not None:
+        known = _points(entry for entry in begun if entry[0][0] in ("a", "b1", "b2"))
+        halfway(known["a"], known["b1"], known["b2"])
+    backend.await_msms()
+    return lambda: Sums(**_points(begun))
+
+
+def _points(begun: Iterable[tuple[list[str], Callable[[], list[Point]]]]) -> dict[str, Point]:
+    """Waits for sums that were begun, by name."""
+    return {name: point for names, end in begun for name, point in zip(names, end(), strict=True)}
 
 
 @span("assemble")
@@ -92,11 +127,36 @@ def assemble(backend: Backend, key: ProvingKey, sums: Sums, public: Sequence[int
 
     C takes B in G1 without its term s delta, which cancels against -r s delta.
     """
+    return _completed(backend, key, blind(backend, key, sums.a, sums.b1, sums.b2, r, s), sums, public)
+
+
+@dataclass(frozen=True)
+class Blinded:
+    """What of a proof is known before L and H: A, B, and C but for these. As secret as L and H are."""
+
+    a: Point
+    b: Point
+    c: Point
+
+
+@span("blind")
+def blind(backend: Backend, key: ProvingKey, a: Point, b1: Point, b2: Point, r: int, s: int) -> Blinded:
+    """The half of `assemble` that reads no L and no H."""
     vk = key.verifying_key
-    a = _combine(backend, (vk.alpha1, 1), (sums.a, 1), (key.delta1, r))
-    b = _combine(backend, (vk.beta2, 1), (sums.b2, 1), (vk.delta2, s))
-    c = _combine(backend, (sums.l, 1), (sums.h, 1), (a, s), (key.beta1, r), (sums.b1, r))
-    return Proof(key.curve, a, b, c, tuple(public))
+    blinded_a = _combine(backend, (vk.alpha1, 1), (a, 1), (key.delta1, r))
+    blinded_b = _combine(backend, (vk.beta2, 1), (b2, 1), (vk.delta2, s))
+    return Blinded(blinded_a, blinded_b, _combine(backend, (blinded_a, s), (key.beta1, r), (b1, r)))
+
+
+@span("assemble")
+def complete(backend: Backend, key: ProvingKey, blinded: Blinded, sums: Sums, public: Sequence[int]) -> Proof:
+    """The other half."""
+    return _completed(backend, key, blinded, sums, public)
+
+
+def _completed(backend: Backend, key: ProvingKey, blinded: Blinded, sums: Sums, public: Sequence[int]) -> Proof:
+    c = _combine(backend, (blinded.c, 1), (sums.l, 1), (sums.h, 1))
+    return Proof(key.curve, blinded.a, blinded.b, c, tuple(public))
 
 
 def draw_blinding(curve: Curve) -> tuple[int, int]:

@@ -6,6 +6,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -13,15 +15,18 @@ import numpy as np
 
 from snarkline.backend import open_backend
 from snarkline.backend.base import Backend
+from snarkline.curves.point import Point
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
+from snarkline.groth16.beside import Beside, Helpers
 from snarkline.groth16.footprint import POINTS_AT_ONCE, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
 from snarkline.groth16.products import (
     AnyMatrices,
     Assignment,
     CheckedProducts,
+    FlatProducts,
     Products,
     RowsViolated,
     StructuredProducts,
@@ -29,7 +34,7 @@ from snarkline.groth16.products import (
     bind,
     written_out,
 )
-from snarkline.groth16.prove import Sums
+from snarkline.groth16.prove import Halfway, Sums
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.r1cs.check import check_shape, check_values, check_witness, first_violation
@@ -40,9 +45,6 @@ from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import span
-
-LATE_CHECK_THREADS = 8
-"""Of a check that an accelerator does not wait for. To start more takes longer than the check of 2^20 values."""
 
 
 class Prover:
@@ -80,7 +82,7 @@ class Prover:
         self._runner = open_backend(
             backend, self.threads, self.arena, work=work, devices=devices, gpu_memory=gpu_memory
         )
-        self.max_memory = max_memory
+        self.max_memory, self._helpers = max_memory, Helpers()
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
@@ -125,15 +127,18 @@ class Prover:
                     return begun
                 witness = witness.run(threads=self.threads, arena=self.arena)
             assigned, check_late = self._admit(witness, self.r1cs if check else None)
-            public: list[int] = []
+            pending, products = Pending(self, assigned, blinding_for_tests), assigned.products
+            if check_late is not None and isinstance(products, FlatProducts):
+                products = replace(products, uploading=check_late.begin)
 
-            def meanwhile() -> None:
+            def before_sums() -> None:
                 if check_late is not None:
-                    check_late()
-                public[:] = witness.public(self.key.n_public)
+                    check_late.end()
+                pending._blinded = None  # not what came of an attempt that failed
+                pending._public = witness.public(self.key.n_public)
 
-            sums = self._sums(assigned, meanwhile)
-            return Pending(self, assigned, tuple(public), sums, blinding_for_tests)
+            pending._sums = self._begin_sums(products, before_sums, pending._halfway)
+            return pending
 
     def close(self) -> None:
         """Give everything back. Calls in progress in other threads end normally, the last of them gives back.
@@ -166,6 +171,7 @@ class Prover:
     def _give_back_if_idle(self) -> None:
         if self._closed and self._running == 0:
             self._runner.close()
+            self._helpers.close()
             self.arena.close()
 
     def _start_given(self, given: GivenValues, check: bool, blinding: tuple[int, int] | None) -> Pending | None:
@@ -176,25 +182,23 @@ class Prover:
         if given.system is not system or (checked and self.r1cs is not system):
             return None
 
-        def work(backend: Backend) -> tuple[Sums, tuple[int, ...]] | None:
+        def work(backend: Backend) -> Pending | None:
             witness = backend.run_program(given, threads=self.threads, arena=self.arena)
             if witness is None:
                 return None
             products: Products = StructuredProducts(witness)
             products = CheckedProducts(products) if checked else products
+            pending, points = Pending(self, given, blinding), self._points_at_once(backend, packed=True)
             try:
-                sums = prove.start(
-                    backend, self.key, products, points_at_once=self._points_at_once(backend, packed=True)
+                pending._sums = prove.begin(
+                    backend, self.key, products, points_at_once=points, halfway=pending._halfway
                 )
             except RowsViolated:  # what is on the device goes before the session ends
                 return None
-            public = FrVector(witness.curve, witness.publics, Form.MONTGOMERY).to_ints()
-            return sums, tuple(public[1:])
+            pending._public = tuple(FrVector(witness.curve, witness.publics, Form.MONTGOMERY).to_ints()[1:])
+            return pending
 
-        found = self._runner.run(work)
-        if found is None:
-            return None
-        return Pending(self, given, found[1], found[0], blinding)
+        return self._runner.run(work)
 
     def _assigned(self, given: GivenValues) -> Assignment:
         witness = given.run(threads=self.threads, arena=self.arena)
@@ -202,7 +206,7 @@ class Prover:
 
     def _admit(
         self, witness: Witness | StructuredWitness, r1cs: R1CS | StructuredR1CS | None
-    ) -> tuple[Assignment, Callable[[], None] | None]:
+    ) -> tuple[Assignment, Beside[None] | None]:
         """A witness for the key's matrices, and the check of its values where that is left."""
         key, matrices, threads, arena = self.key, self._matrices, self.threads, self.arena
         if r1cs is not None or not (isinstance(witness, Witness) and isinstance(matrices, Matrices)):
@@ -212,23 +216,25 @@ class Prover:
 
         def check_late() -> None:
             with span("check witness"):
-                check_values(witness, threads=min(threads, LATE_CHECK_THREADS))
+                check_values(witness, threads=threads)
 
-        return assigned, check_late
+        return assigned, Beside(self._helpers, check_late)
 
-    def _sums(self, assigned: Assignment, meanwhile: Callable[[], None] | None = None) -> Sums:
-        """`meanwhile` is called while an accelerator does what comes before the sums, which takes longer; elsewhere
-        before all."""
+    def _begin_sums(
+        self, products: Products, before_sums: Callable[[], None] = lambda: None, halfway: Halfway | None = None
+    ) -> Callable[[], Sums]:
+        """`before_sums` is called while an accelerator does what comes before the sums, and `halfway` during these.
+        Elsewhere the first is called before all, and the other not at all."""
 
-        def work(backend: Backend) -> Sums:
-            queued = backend.name == "cuda"
-            if meanwhile is not None and not queued:
-                meanwhile()
+        def work(backend: Backend) -> Callable[[], Sums]:
             packed = isinstance(products, StructuredProducts) and products.wires is None
-            points, before_sums = self._points_at_once(backend, packed=packed), meanwhile if queued else None
-            return prove.start(backend, self.key, products, points_at_once=points, before_sums=before_sums)
+            begin = partial(prove.begin, backend, self.key, products)
+            if backend.name == "cuda":
+                points = self._points_at_once(backend, packed=packed)
+                return begin(points_at_once=points, before_sums=before_sums, halfway=halfway)
+            before_sums()
+            return begin(points_at_once=self._points_at_once(backend, packed=packed))
 
-        products = assigned.products
         return self._runner.run(work)
 
     def _points_at_once(self, backend: Backend, *, packed: bool) -> int | None:
@@ -267,18 +273,19 @@ class Prover:
 
 
 class Pending:
-    """A proof whose sums are known: what is left can overlap the next proof."""
+    """A proof that needs the accelerator no more: what is left can overlap the next proof."""
 
-    def __init__(
-        self,
-        prover: Prover,
-        assigned: Assignment | GivenValues,
-        public: tuple[int, ...],
-        sums: Sums,
-        blinding: tuple[int, int] | None,
-    ) -> None:
-        self._prover, self._assigned, self._public = prover, assigned, public
-        self._sums, self._blinding = sums, blinding
+    def __init__(self, prover: Prover, assigned: Assignment | GivenValues, blinding: tuple[int, int] | None) -> None:
+        self._prover, self._assigned, self._blinding = prover, assigned, blinding
+        self._blinded: Beside[prove.Blinded] | None = None
+        self._public: tuple[int, ...] = ()
+        self._sums: Callable[[], Sums]
+
+    def _halfway(self, a: Point, b1: Point, b2: Point) -> None:
+        """Blinds what is known while the accelerator goes on."""
+        host, key, drawn = self._prover._runner.host, self._prover.key, self._draw()
+        self._blinded = Beside(self._prover._helpers, lambda: prove.blind(host, key, a, b1, b2, *drawn))
+        self._blinded.begin()
 
     def finish(self) -> Proof:
         """Blind, assemble and verify.
@@ -292,31 +299,37 @@ class Pending:
         """
         prover = self._prover
         with prover._in_use(), span("finish"):
-            proof = self._assembled(self._sums)
-            return proof if proof is not None else self._again()
+            sums = self._sums()
+            proof = self._assembled(sums, None if self._blinded is None else self._blinded.end())
+            return proof if proof is not None else self._again(sums)
 
-    def _assembled(self, sums: Sums) -> Proof | None:
+    def _draw(self) -> tuple[int, int]:
+        return self._blinding or prove.draw_blinding(self._prover.key.curve)
+
+    def _assembled(self, sums: Sums, blinded: prove.Blinded | None = None) -> Proof | None:
         """The proof, or None if it does not verify."""
         prover = self._prover
-        blinding = self._blinding or prove.draw_blinding(prover.key.curve)
-        proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *blinding)
+        if blinded is None:
+            proof = prove.assemble(prover._runner.host, prover.key, sums, self._public, *self._draw())
+        else:
+            proof = prove.complete(prover._runner.host, prover.key, blinded, sums, self._public)
         with span("self-check"):
             return proof if self_check(prover.key.verifying_key, proof) else None
 
     @span("prove again")
-    def _again(self) -> Proof:
+    def _again(self, first: Sums) -> Proof:
         """The proof computed once more, after it did not verify: for a satisfied circuit that is a passing fault."""
         prover = self._prover
         assigned = self._assigned
         if isinstance(assigned, GivenValues):
             assigned = prover._assigned(assigned)
         prover._require_innocent(assigned)
-        sums = prover._sums(assigned)
+        sums = prover._begin_sums(assigned.products)()
         proof = self._assembled(sums)
         if proof is not None:
             prover._count_repeated()
             return proof
-        if prover.r1cs is None and sums == self._sums:
+        if prover.r1cs is None and sums == first:
             raise UnsatisfiedError(None, "give the .r1cs to learn which constraint")
         raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
 

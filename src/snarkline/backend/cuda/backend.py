@@ -332,6 +332,9 @@ class CudaBackend:
             return self.host.begin_msm(tables, self._on_host(scalars))
         return self._sums.begin(tables, scalars.curve, self._limbs(scalars), scalars.form)
 
+    def await_msms(self) -> None:
+        self._sums.await_all()
+
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
         device, curve, group = self._open(), base.curve, base.group
         if len(scalars) < SMALL:

@@ -277,6 +277,11 @@ class RunningSum:
         return not self._montgomery
 
     @property
+    def rank(self) -> tuple[float, bool]:
+        """Sums are added up in this order: those with most additions first."""
+        return -len(self._groups) * weight_of(self._msm.curve, self._groups), self.counted
+
+    @property
     def bytes_needed(self) -> int:
         """An upper bound for the memory that `add` takes."""
         together = [self._groups] if self._side_by_side else [[group] for group in self._groups]

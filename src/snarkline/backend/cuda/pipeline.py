@@ -2,11 +2,14 @@
 
 The host must know how many scalars are long before it can queue a sum's digits, and how full its buckets are before it
 can queue its additions. The device does not wait for it meanwhile: scalars are counted as soon as a sum is begun, sums
-of which nothing must be counted go first, and each is sorted before the one before it is added up:
+of which nothing must be counted are sorted first, and another is sorted before one is added up. Those with most to add
+up are: what follows on the host is then done while the device adds up the others. With h, over which a sum is not
+counted, and w:
 
-    count 1, count 2, ... | sort 1, sort 2, add 1, sort 3, add 2, add 3
+    count w, count l | sort h, sort w, sort l, add w, add h, add l
 
-How a sum ends, with few additions that depend on each other, runs beside the rounds of the next, where there is memory.
+How a sum ends, with few additions that depend on each other, runs beside the rounds of the next. Where there is little
+memory, no sum is sorted but that which is added up and the next, and none begins before the one before has ended.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import zip_longest
 
 from snarkline.backend.cuda.device import Device
 from snarkline.backend.cuda.msm import RunningSum
@@ -26,37 +28,34 @@ End = Callable[[], list[Point]]
 
 
 class _Entry:
-    """One sum, or the pieces that it was taken in, then what waits for their ends on the host, then their points."""
+    """One sum, or the pieces that it was taken in, and then what waits for their ends on the host."""
 
     def __init__(self, whole: RunningSum) -> None:
         self.pieces = [whole]
         self.ends: list[End] = []
-        self._points: list[list[Point]] | None = None
-
-    def ready(self) -> bool:
-        return all(piece.ready() for piece in self.pieces)
-
-    def points(self) -> list[list[Point]]:
-        if self._points is None:
-            self._points = [end() for end in self.ends]
-        return self._points
 
 
 class Pipeline:
-    """Sums in the order in which they were begun; `folders` end them on the host while the device goes on.
+    """Sums that are begun, queued together and awaited; `folders` end them on the host while the device goes on.
 
     Where memory does not suffice for a sum it is taken in halves, without another beside it.
     """
 
-    def __init__(self, device: Device, folders: ThreadPoolExecutor, room: Callable[[int], bool]) -> None:
-        """`room`: whether so many bytes may be taken beside those in use."""
-        self._device, self._folders, self._room = device, folders, room
+    def __init__(
+        self,
+        device: Device,
+        folders: ThreadPoolExecutor,
+        room: Callable[[int], bool],
+        spare: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`room`: whether so many bytes may be taken beside those in use. `spare`: whether sums may wait sorted."""
+        self._device, self._folders, self._room, self._spare = device, folders, room, spare
         self._coming: list[_Entry] = []
         self._queued: deque[_Entry] = deque()
 
     def begin(self, whole: RunningSum) -> Callable[[], list[list[Point]]]:
-        """The function returned waits for all sums, and returns the points of each piece. It raises BudgetError where
-        even the smallest pieces find no memory."""
+        """The function returned waits for the points of each piece. It raises BudgetError where even the smallest
+        pieces find no memory."""
         entry = _Entry(whole)
         self._coming.append(entry)
         whole.count()
@@ -66,7 +65,7 @@ class Pipeline:
         """Queues what is left of all sums."""
         if not self._coming:
             return
-        self._coming.sort(key=lambda entry: entry.pieces[0].counted)
+        self._coming.sort(key=lambda entry: entry.pieces[0].rank)
         if not self._all_fit():
             waiting = [entry for entry in self._coming if not entry.pieces[0].added]
             for entry in waiting:
@@ -84,11 +83,13 @@ class Pipeline:
 
     def _all_fit(self) -> bool:
         sums = [entry.pieces[0] for entry in self._coming]
+        unsorted = deque(sorted(sums, key=lambda this: this.counted) if self._spare() else sums)
         try:
-            for this, following in zip_longest(sums, sums[1:]):
-                this.sort()
-                if following is not None:
-                    following.sort()
+            for this in sums:
+                while this in unsorted:
+                    unsorted.popleft().sort()
+                if unsorted:
+                    unsorted.popleft().sort()
                 if not self._room(this.bytes_needed):
                     self._device.join()
                 this.add()
@@ -113,24 +114,25 @@ class Pipeline:
             return False
         return True
 
+    def await_all(self) -> None:
+        """Waits until the device is done with all sums. They are folded meanwhile, and after."""
+        self._queue_all()
+        while self._queued:
+            self._await_next()
+
     def _end(self, entry: _Entry) -> list[list[Point]]:
+        self._queue_all()
+        while not entry.ends:
+            self._await_next()
+        return [end() for end in entry.ends]
+
+    def _queue_all(self) -> None:
         if self._coming:
             self.drain()
             # While the host waits anyway: at the end of the proof there is then little left to zero.
             self._device.join()
             self._device.wipe(self._queued[-1].pieces[-1].ready)
-        self._await_all()
-        return entry.points()
 
-    def _await_all(self) -> None:
-        """What is left when the last sum is there is the fold of that one."""
-        earlier: list[_Entry] = []
-        while self._queued:
-            first = self._queued.popleft()
-            last = not self._queued
-            if last and not first.ready():
-                for entry in earlier:
-                    entry.points()
-            sums = [piece.window_sums() for piece in first.pieces]
-            first.ends = [s.at_once(self._folders) if last else s.in_background(self._folders) for s in sums]
-            earlier.append(first)
+    def _await_next(self) -> None:
+        first = self._queued.popleft()
+        first.ends = [piece.window_sums().in_background(self._folders) for piece in first.pieces]

@@ -31,7 +31,7 @@ class Sums:
         self._device, self._host = device, host
         self.plan: MemoryPlan | None = None
         self._folders = ThreadPoolExecutor(FOLDERS, "snarkline-fold")
-        self._pipeline = Pipeline(device, self._folders, self._has_room)
+        self._pipeline = Pipeline(device, self._folders, self._has_room, self._has_spare)
         self._runners: dict[str, Msm] = {}
         self._tables: WeakKeyDictionary[PointTable, Array] = WeakKeyDictionary()
 
@@ -53,6 +53,10 @@ class Sums:
             begun = runner.begin(groups, pieces, scalars[part], montgomery, side_by_side=side_by_side)
             ends.append(self._pipeline.begin(begun))
         return lambda: self._totals([points for end in ends for points in end()])
+
+    def await_all(self) -> None:
+        """Waits until the device is done with all sums that were begun."""
+        self._pipeline.await_all()
 
     def forget_begun(self) -> None:
         self._pipeline.clear()
@@ -120,6 +124,9 @@ class Sums:
         if self.plan is None:
             return n_bytes <= self._device.free_bytes()
         return self._device.used_bytes() + n_bytes <= self.plan.peak_bytes
+
+    def _has_spare(self) -> bool:
+        return self.plan is None or self.plan.sums_at_once > 1
 
     def _stays(self, table: PointTable) -> bool:
         """Whether a table is, or will be, on the device from now on."""

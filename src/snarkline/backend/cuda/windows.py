@@ -83,13 +83,6 @@ class WindowSums:
         """The chains of doublings from window to window: 0.1 to 0.3 ms a table, on the host."""
         return self._points([self._fold(i) for i in range(len(self.sums))])
 
-    def at_once(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
-        """The same, the first table in this thread and the others beside it."""
-        others = [folders.submit(self._fold, i) for i in range(1, len(self.sums))]
-        first = [self._fold(0)] if self.sums else []
-        points = self._points(first + [fold.result() for fold in others])
-        return lambda: points
-
     def in_background(self, folders: ThreadPoolExecutor) -> Callable[[], list[Point]]:
         """The same in other threads, while the device goes on; the function returned waits for them. They do nothing
         that needs the GIL for long, so the thread that drives the device is not held up."""
