@@ -136,6 +136,7 @@ struct Field {
     return c;
   }
   SNL_HD constexpr Field sqr() const {
+    SNL_AT_RUN_TIME(limbs32::sqr(*this));
 #if SNL_X86
     if constexpr (bits <= 64 * N - 2) {
       if (!__builtin_is_constant_evaluated()) {

@@ -258,6 +258,90 @@ SNL_HD Words<2 * F::N> multiply_lazy(const Words<2 * F::N>& a, const Words<2 * F
   return r;
 }
 
+// ---- Montgomery square ----
+//
+// The products a_i a_j of different words are made once and doubled: N (N + 1) / 2 wide products in place of N^2, and
+// N (N + 1) for the reduction, as in a product. So 108 of 136 for 8 words, 234 of 300 for 12.
+
+// a^2. Products whose lowest word lies at an even place and those at an odd one are two sums without a break in their
+// carries, as above; the highest word that a row of products reaches is reached for the first time, so that no carry
+// leaves it, or by the row before, and then the word after it is free.
+template <int N>
+SNL_HD Words<2 * N> square_words(const u32* a) {
+  u32 sums[2][2 * N] = {};
+  SNL_UNROLL for (int i = 0; i < N - 1; i++) {
+    SNL_UNROLL for (int parity = 0; parity < 2; parity++) {
+      u32* sum = sums[parity];
+      const int first = i + 1 + (parity == 0 ? 1 : 0);  // i + j is even or odd
+      SNL_UNROLL for (int j = first; j < N; j += 2) {
+        sum[i + j] = j == first ? mad_lo_cc(a[i], a[j], sum[i + j]) : madc_lo_cc(a[i], a[j], sum[i + j]);
+        sum[i + j + 1] = madc_hi_cc(a[i], a[j], sum[i + j + 1]);
+        if (j + 2 >= N && i + j + 2 < 2 * N) sum[i + j + 2] = addc(sum[i + j + 2], 0);
+      }
+    }
+  }
+  Words<2 * N> square;
+  u32* word = square.word;
+  word[0] = 0;
+  word[1] = sums[1][1];
+  word[2] = add_cc(sums[0][2], sums[1][2]);
+  SNL_UNROLL for (int i = 3; i < 2 * N; i++) word[i] = addc_cc(sums[0][i], sums[1][i]);
+  SNL_UNROLL for (int i = 2 * N - 1; i > 0; i--) word[i] = word[i] << 1 | word[i - 1] >> 31;
+  word[0] = mad_lo_cc(a[0], a[0], 0);
+  SNL_UNROLL for (int i = 0; i < N; i++) {
+    if (i > 0) word[2 * i] = madc_lo_cc(a[i], a[i], word[2 * i]);
+    word[2 * i + 1] = madc_hi_cc(a[i], a[i], word[2 * i + 1]);
+  }
+  return square;
+}
+
+// Divides by 2^32, which swaps the parts of `even` and `odd`, and adds the multiple of p that makes odd[0], which then
+// is the even one, zero.
+template <class F>
+SNL_HD void shift_and_reduce(u32* even, u32* odd) {
+  using M = Modulus<F>;
+  constexpr int N = M::N;
+  odd[0] = add_cc(odd[0], even[1]);
+  const u32 m = odd[0] * M::inv;
+  SNL_UNROLL for (int j = 0; j < N - 2; j += 2) {
+    even[j] = madc_lo_cc(M::word(j + 1), m, even[j + 2]);
+    even[j + 1] = madc_hi_cc(M::word(j + 1), m, even[j + 3]);
+  }
+  even[N - 2] = madc_lo_cc(M::word(N - 1), m, 0);
+  even[N - 1] = madc_hi(M::word(N - 1), m, 0);
+  odd[0] = mad_lo_cc(M::word(0), m, odd[0]);
+  odd[1] = madc_hi_cc(M::word(0), m, odd[1]);
+  SNL_UNROLL for (int j = 2; j < N; j += 2) {
+    odd[j] = madc_lo_cc(M::word(j), m, odd[j]);
+    odd[j + 1] = madc_hi_cc(M::word(j), m, odd[j + 1]);
+  }
+  even[N - 1] = addc(even[N - 1], 0);
+}
+
+// a^2 / 2^(32 N) mod p, in [0, 2 p), for a in [0, p).
+template <class F>
+SNL_HD Words<2 * F::N> square_lazy(const Words<2 * F::N>& a) {
+  constexpr int N = 2 * F::N;
+  const Words<2 * N> square = square_words<N>(a.word);
+  u32 even[N], odd[N] = {};
+  SNL_UNROLL for (int i = 0; i < N; i++) even[i] = square.word[i];
+  reduce_row<F>(even, odd);
+  shift_and_reduce<F>(even, odd);
+  SNL_UNROLL for (int i = 2; i < N; i += 2) {
+    shift_and_reduce<F>(odd, even);
+    shift_and_reduce<F>(even, odd);
+  }
+  // The low half has become even + odd / 2^32, at most p; the high half is below p^2 / 2^(32 N).
+  Words<N> r;
+  r.word[0] = add_cc(even[0], odd[1]);
+  SNL_UNROLL for (int i = 1; i < N - 1; i++) r.word[i] = addc_cc(even[i], odd[i + 1]);
+  r.word[N - 1] = addc(even[N - 1], 0);
+  r.word[0] = add_cc(r.word[0], square.word[N]);
+  SNL_UNROLL for (int i = 1; i < N - 1; i++) r.word[i] = addc_cc(r.word[i], square.word[N + i]);
+  r.word[N - 1] = addc(r.word[N - 1], square.word[2 * N - 1]);
+  return r;
+}
+
 template <class F>
 SNL_HD F add(const F& a, const F& b) {
   return F{join(add_mod<F>(split(a.v), split(b.v)))};
@@ -276,6 +360,10 @@ SNL_HD F sub(const F& a, const F& b) {
 template <class F>
 SNL_PRODUCT F mul(F a, F b) {
   return F{join(reduce_once<F>(multiply_lazy<F>(split(a.v), split(b.v))))};
+}
+template <class F>
+SNL_PRODUCT F sqr(F a) {
+  return F{join(reduce_once<F>(square_lazy<F>(split(a.v))))};
 }
 
 }  // namespace limbs32

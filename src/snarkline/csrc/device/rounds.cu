@@ -106,18 +106,29 @@ SNL_DEVICE F y_of(const AffinePoint* p, bool negate) {
 // What an addition comes to when an operand is infinity or the x are equal.
 enum class Case { Formula, First, Second, Infinity };
 
-// Replaces denominator and numerator of the slope, so that the formula holds (doubling), or 1 for both.
-SNL_CALL Case special_case(const Operands& o, F& denominator, F& numerator) {
+// That, and denominator and numerator of a slope for which the formula holds (doubling), or 1 for both.
+struct Special {
+  F denominator, numerator;
+  Case outcome;
+};
+
+// By value: a variable whose address goes into a call lives in local memory, and is written there in every addition.
+SNL_CALL Special special_case(Operands o) {
   const F x1 = load(&o.first->x), x2 = load(&o.second->x);
-  denominator = numerator = F::one();
-  if (x1.is_zero()) return Case::Second;
-  if (x2.is_zero()) return Case::First;
+  Special special{F::one(), F::one(), Case::Formula};
+  if (x1.is_zero() || x2.is_zero()) {
+    special.outcome = x1.is_zero() ? Case::Second : Case::First;
+    return special;
+  }
   const F y1 = y_of(o.first, o.negate_first), y2 = y_of(o.second, o.negate_second);
-  if (!(y1 == y2) || y1.is_zero()) return Case::Infinity;
+  if (!(y1 == y2) || y1.is_zero()) {
+    special.outcome = Case::Infinity;
+    return special;
+  }
   const F square = x1.sqr();
-  denominator = y1.dbl();
-  numerator = square.dbl() + square;
-  return Case::Formula;
+  special.denominator = y1.dbl();
+  special.numerator = square.dbl() + square;
+  return special;
 }
 
 // The points of an addition are two dependent loads away, at random addresses. So places are read ahead, and in
@@ -135,10 +146,7 @@ SNL_DEVICE void denominators(const Round& round, u64 n, u32 threads, Pair* prefi
     const Difference next_difference = round.difference(next);
     next = round.source(a + 2 * u64{threads} < n ? a + 2 * u64{threads} : last);
     F d = difference.value();
-    if (difference.special(d)) {
-      F numerator;
-      special_case(round.operands(round.places(a)), d, numerator);
-    }
+    if (difference.special(d)) d = special_case(round.operands(round.places(a))).denominator;
     const Fp factor = norm(d);
     if (a == t) {
       product = factor;
@@ -171,7 +179,12 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
       F d = x2 - x1, slope;
       Case outcome = Case::Formula;
       const bool special = d.is_zero() | x1.is_zero() | x2.is_zero();
-      if (special) outcome = special_case(o, d, slope);
+      if (special) {
+        const Special found = special_case(o);
+        d = found.denominator;
+        slope = found.numerator;
+        outcome = found.outcome;
+      }
       Fp inverse = running;
       if (a != t) {
         inverse = running * load_planes<Fp>(prefixes, n, a);
