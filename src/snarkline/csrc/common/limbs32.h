@@ -240,7 +240,7 @@ SNL_HD void reduce_row(u32* even, u32* odd) {
   odd[N - 1] = addc(odd[N - 1], 0);
 }
 
-// a * b / 2^(32 N) mod p, in [0, 2 p), for a in [0, p) and any b of N words.
+// a * b / 2^(32 N) mod p, in [0, 2 p), for a in [0, p) and any b of N words, or, as 4 p < 2^(32 N), for both in [0, 2 p).
 template <class F>
 SNL_HD Words<2 * F::N> multiply_lazy(const Words<2 * F::N>& a, const Words<2 * F::N>& b) {
   constexpr int N = 2 * F::N;
@@ -318,7 +318,7 @@ SNL_HD void shift_and_reduce(u32* even, u32* odd) {
   even[N - 1] = addc(even[N - 1], 0);
 }
 
-// a^2 / 2^(32 N) mod p, in [0, 2 p), for a in [0, p).
+// a^2 / 2^(32 N) mod p, in [0, 2 p), for a in [0, 2 p).
 template <class F>
 SNL_HD Words<2 * F::N> square_lazy(const Words<2 * F::N>& a) {
   constexpr int N = 2 * F::N;
@@ -331,7 +331,7 @@ SNL_HD Words<2 * F::N> square_lazy(const Words<2 * F::N>& a) {
     shift_and_reduce<F>(odd, even);
     shift_and_reduce<F>(even, odd);
   }
-  // The low half has become even + odd / 2^32, at most p; the high half is below p^2 / 2^(32 N).
+  // The low half has become even + odd / 2^32, at most p; the high half is below 4 p^2 / 2^(32 N), and that below p.
   Words<N> r;
   r.word[0] = add_cc(even[0], odd[1]);
   SNL_UNROLL for (int i = 1; i < N - 1; i++) r.word[i] = addc_cc(even[i], odd[i + 1]);
@@ -357,6 +357,12 @@ SNL_HD F sub(const F& a, const F& b) {
 #else
 #define SNL_PRODUCT SNL_HD
 #endif
+// a * b and a^2 in [0, 2 p), for a and b in [0, 2 p): no subtraction at the end.
+template <class F>
+SNL_HD F mul_lazy(const F& a, const F& b) {
+  static_assert(F::bits <= 64 * F::N - 2);
+  return F{join(multiply_lazy<F>(split(a.v), split(b.v)))};
+}
 template <class F>
 SNL_PRODUCT F mul(F a, F b) {
   return F{join(reduce_once<F>(multiply_lazy<F>(split(a.v), split(b.v))))};

@@ -21,11 +21,10 @@ namespace {
 
 constexpr u32 flag = 1u << 31;  // of an entry: the point is to be negated; of a place or a source: lists.h
 
-// Where an addition takes its operands and leaves its result.
+// Where an addition takes its operands.
 struct Operands {
   const AffinePoint *first, *second;
   bool negate_first, negate_second;
-  AffinePoint* result;
 };
 
 // What a denominator is read from: the x of the operands, or the one that the round before has left; zero there stands
@@ -58,8 +57,9 @@ struct FirstRound {
   SNL_DEVICE bool makes_denominator(const Places& at) const { return (at.sum & flag) != 0; }
   SNL_DEVICE Operands operands(const Places& at) const {
     return Operands{points + (at.operands.x & ~flag), points + (at.operands.y & ~flag), (at.operands.x & flag) != 0,
-                    (at.operands.y & flag) != 0, sums + (at.sum & ~flag)};
+                    (at.operands.y & flag) != 0};
   }
+  SNL_DEVICE u32 place(const Places& at) const { return at.sum & ~flag; }  // of the result
 };
 
 struct LaterRound {
@@ -81,8 +81,9 @@ struct LaterRound {
   SNL_DEVICE bool makes_denominator(const Places& at) const { return (at & flag) != 0; }
   SNL_DEVICE Operands operands(const Places& at) const {
     AffinePoint* p = sums + (at & ~flag);
-    return Operands{p, p + stride, false, false, p};
+    return Operands{p, p + stride, false, false};
   }
+  SNL_DEVICE u32 place(const Places& at) const { return at & ~flag; }
 };
 
 // The x of the next lane.
@@ -97,6 +98,38 @@ SNL_DEVICE F of_next_lane(const F& x) {
   }
   return next;
 }
+
+// Writes each lane's point to its place among `sums`, where it has one. Two neighbouring lanes write their points
+// together, so that every store of the two is a whole sector of 32 bytes: the even lane the even pieces of both, the odd
+// lane the odd ones.
+constexpr u32 no_place = ~0u;
+SNL_DEVICE void store_by_pairs(AffinePoint* sums, u32 place, const AffinePoint& point) {
+  const u32 odd = lane_id() % 2, other = __shfl_xor_sync(all_lanes, place, 1);
+  const u32 first = odd != 0 ? other : place, second = odd != 0 ? place : other;
+  const u64* words = reinterpret_cast<const u64*>(&point);
+  SNL_UNROLL for (u32 i = 0; i < sizeof(AffinePoint) / sizeof(Pair); i += 2) {
+    u64 to_first[2], to_second[2];
+    SNL_UNROLL for (u32 k = 0; k < 2; k++) {
+      const u64 even = words[2 * i + k], given = odd != 0 ? even : words[2 * i + 2 + k];
+      const u64 got = __shfl_xor_sync(all_lanes, static_cast<u32>(given), 1) |
+                      static_cast<u64>(__shfl_xor_sync(all_lanes, static_cast<u32>(given >> 32), 1)) << 32;
+      to_first[k] = odd != 0 ? got : even;
+      to_second[k] = odd != 0 ? words[2 * i + 2 + k] : got;
+    }
+    Pair piece;
+    piece.x = to_first[0];
+    piece.y = to_first[1];
+    if (first != no_place) reinterpret_cast<Pair*>(sums + first)[i + odd] = piece;
+    piece.x = to_second[0];
+    piece.y = to_second[1];
+    if (second != no_place) reinterpret_cast<Pair*>(sums + second)[i + odd] = piece;
+  }
+}
+
+// Products of the inversion are kept in [0, 2 p): the final subtraction of each would be a sixth of its instructions.
+SNL_DEVICE Fp lazy_product(const Fp& a, const Fp& b) { return limbs32::mul_lazy(a, b); }
+SNL_DEVICE Fp2<Fp> lazy_product(const Fp2<Fp>& a, const Fp2<Fp>& b) { return a * b; }
+SNL_DEVICE Fp reduced(const Fp& a) { return Fp{limbs32::join(limbs32::reduce_once<Fp>(limbs32::split(a.v)))}; }
 
 SNL_DEVICE F y_of(const AffinePoint* p, bool negate) {
   const F y = load(&p->y);
@@ -152,11 +185,11 @@ SNL_DEVICE void denominators(const Round& round, u64 n, u32 threads, Pair* prefi
       product = factor;
     } else {
       store_planes(prefixes, n, a, product);
-      product = product * factor;
+      product = lazy_product(product, factor);
     }
     difference = next_difference;
   }
-  store_planes(products, threads, t, product);
+  store_planes(products, threads, t, reduced(product));
 }
 
 // The same additions from the last to the first. All lanes of a warp do their loops together: `threads` is a multiple
@@ -172,7 +205,7 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
   SNL_ROLLED for (;; a -= threads) {
     const auto at = next;
     next = round.places(a >= threads ? a - threads : 0);
-    F sum_x = F::zero();
+    AffinePoint sum = AffinePoint::infinity();
     if (a < n) {
       const Operands o = round.operands(at);
       const F x1 = load(&o.first->x), x2 = load(&o.second->x);
@@ -187,13 +220,12 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
       }
       Fp inverse = running;
       if (a != t) {
-        inverse = running * load_planes<Fp>(prefixes, n, a);
-        running = running * norm(d);
+        inverse = lazy_product(running, load_planes<Fp>(prefixes, n, a));
+        running = lazy_product(running, norm(d));
       }
       const F y1 = y_of(o.first, o.negate_first);
       if (!special) slope = y_of(o.second, o.negate_second) - y1;
-      slope = slope * inverse_from_norm(d, inverse);
-      AffinePoint sum;
+      slope = lazy_product(slope, inverse_from_norm(d, inverse));
       sum.x = slope.sqr() - x1 - x2;
       sum.y = slope * (x1 - sum.x) - y1;
       if (outcome != Case::Formula) {
@@ -201,14 +233,12 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
         if (outcome == Case::First) sum = AffinePoint{x1, y1};
         if (outcome == Case::Second) sum = AffinePoint{x2, y_of(o.second, o.negate_second)};
       }
-      store(&o.result->x, sum.x);
-      store(&o.result->y, sum.y);
-      sum_x = sum.x;
     }
-    const F other_x = of_next_lane(sum_x);
+    store_by_pairs(round.sums, a < n ? round.place(at) : no_place, sum);
+    const F other_x = of_next_lane(sum.x);
     if (round.makes_denominator(at) && a < n) {
-      const bool infinite = sum_x.is_zero() | other_x.is_zero();
-      store_planes(next_denominators, (n + 1) / 2, a / 2, infinite ? F::zero() : other_x - sum_x);
+      const bool infinite = sum.x.is_zero() | other_x.is_zero();
+      store_planes(next_denominators, (n + 1) / 2, a / 2, infinite ? F::zero() : other_x - sum.x);
     }
     if (a == t) break;
   }
