@@ -213,8 +213,8 @@ def notes() -> str:
             lines.append(
                 "`first_denominators` reads one coordinate of each of two points, at random addresses, and makes one "
                 f"product of them: the second-level cache works at {loads} % of what it can, over 254 bits at "
-                f"{narrow} %. There a product takes less than half the time but points are two thirds of the size. So "
-                "all rounds in BN254 are nearer to the memory's limit than to the multiplier's."
+                f"{narrow} %. There a product takes less than half the time but points are two thirds of the size. "
+                "Denominators are bound by memory on both curves."
             )
         if scatter:
             lines.append(

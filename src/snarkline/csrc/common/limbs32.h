@@ -240,7 +240,8 @@ SNL_HD void reduce_row(u32* even, u32* odd) {
   odd[N - 1] = addc(odd[N - 1], 0);
 }
 
-// a * b / 2^(32 N) mod p, in [0, 2 p), for a in [0, p) and any b of N words, or, as 4 p < 2^(32 N), for both in [0, 2 p).
+// a * b / 2^(32 N) mod p, in [0, 2 p), for a in [0, p) and any b of N words, or, as 4 p < 2^(32 N), for both in [0, 2
+// p).
 template <class F>
 SNL_HD Words<2 * F::N> multiply_lazy(const Words<2 * F::N>& a, const Words<2 * F::N>& b) {
   constexpr int N = 2 * F::N;

@@ -100,8 +100,8 @@ SNL_DEVICE F of_next_lane(const F& x) {
 }
 
 // Writes each lane's point to its place among `sums`, where it has one. Two neighbouring lanes write their points
-// together, so that every store of the two is a whole sector of 32 bytes: the even lane the even pieces of both, the odd
-// lane the odd ones.
+// together, so that every store of the two is a whole sector of 32 bytes: the even lane the even pieces of both, the
+// odd lane the odd ones.
 constexpr u32 no_place = ~0u;
 SNL_DEVICE void store_by_pairs(AffinePoint* sums, u32 place, const AffinePoint& point) {
   const u32 odd = lane_id() % 2, other = __shfl_xor_sync(all_lanes, place, 1);
@@ -246,32 +246,30 @@ SNL_DEVICE void additions(const Round& round, u64 n, u32 threads, const Pair* pr
 
 }  // namespace
 
-// Blocks a multiprocessor: 128 registers in G1, 168 and 255 in G2.
+// Blocks a multiprocessor: 102 or 128 registers in G1, 168 and 255 in G2.
 #if SNL_GROUP == 1
-#define SNL_DENOMINATORS 4
-#define SNL_ADDITIONS 4
+constexpr int denominators_blocks = 4, additions_blocks = sizeof(F) <= 32 ? 5 : 4;
 #else
-#define SNL_DENOMINATORS 3
-#define SNL_ADDITIONS 2
+constexpr int denominators_blocks = 3, additions_blocks = 2;
 #endif
 
-SNL_KERNEL(128, SNL_DENOMINATORS)
+SNL_KERNEL(128, denominators_blocks)
 first_denominators(const uint2* list, const u32* places, const AffinePoint* points, AffinePoint* sums, u64 n,
                    u32 threads, Pair* prefixes, Pair* products) {
   denominators(FirstRound{list, places, points, sums}, n, threads, prefixes, products);
 }
-SNL_KERNEL(128, SNL_ADDITIONS)
+SNL_KERNEL(128, additions_blocks)
 first_additions(const uint2* list, const u32* places, const AffinePoint* points, AffinePoint* sums, u64 n, u32 threads,
                 const Pair* prefixes, const Pair* inverses, Pair* next_denominators) {
   additions(FirstRound{list, places, points, sums}, n, threads, prefixes, inverses, next_denominators);
 }
 // left: the denominators that the round before has left, of n_before additions.
-SNL_KERNEL(128, SNL_DENOMINATORS)
+SNL_KERNEL(128, denominators_blocks)
 later_denominators(const u32* list, AffinePoint* sums, u32 stride, const u32* sources, const Pair* left, u64 n_before,
                    u64 n, u32 threads, Pair* prefixes, Pair* products) {
   denominators(LaterRound{list, sources, sums, stride, left, (n_before + 1) / 2}, n, threads, prefixes, products);
 }
-SNL_KERNEL(128, SNL_ADDITIONS)
+SNL_KERNEL(128, additions_blocks)
 later_additions(const u32* list, AffinePoint* sums, u32 stride, u64 n, u32 threads, const Pair* prefixes,
                 const Pair* inverses, Pair* next_denominators) {
   additions(LaterRound{list, nullptr, sums, stride, nullptr, 0}, n, threads, prefixes, inverses, next_denominators);
