@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy.typing as npt
 
-from snarkline.backend.cuda.driver import OUT_OF_MEMORY, Array, DriverFault, Event, Queue
+from snarkline.backend.cuda.driver import OUT_OF_MEMORY, UNASKED_SHARED, Array, DriverFault, Event, Queue
 from snarkline.errors import MissingLibraryError, NoDeviceError, NoDriverError
 
 P = ParamSpec("P")
@@ -213,7 +213,7 @@ class CupyDriver:
     @fault_at
     def function(self, module: Any, name: str, shared: int) -> Any:
         function = module.get_function(name)
-        if shared > 48 << 10:
+        if shared > UNASKED_SHARED:
             driver = self._cupy.cuda.driver
             driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         return function

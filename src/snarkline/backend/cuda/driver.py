@@ -15,6 +15,9 @@ import numpy.typing as npt
 OUT_OF_MEMORY = 2
 """cudaErrorMemoryAllocation, and CUDA_ERROR_OUT_OF_MEMORY: the one error that leaves the context as it was."""
 
+UNASKED_SHARED = 40 << 10
+"""Dynamic shared memory that every kernel has without asking for it: 48 KiB, less what it declares itself."""
+
 Array = Any
 Event = Any
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snarkline.backend.cuda.device import Argument, Reading
-from snarkline.backend.cuda.driver import Array, Driver, DriverFault, Event, Queue
+from snarkline.backend.cuda.driver import UNASKED_SHARED, Array, Driver, DriverFault, Event, Queue
 from snarkline.backend.cuda.host_memory import Staging
 from snarkline.backend.cuda.module import KernelCache, KernelError, Module, Progress, modules_of
 from snarkline.backend.cuda.pool import Block, Lent, Pool
@@ -281,7 +281,7 @@ class Gpu:
         if module not in self._modules:
             self.prepare(modules_of(CURVES[module.curve]))  # all side by side, where they must be compiled
         function = self._guarded(self.driver.function, self._modules[module], kernel, shared)
-        self._functions[module.name, kernel] = function, max(shared, 48 << 10)
+        self._functions[module.name, kernel] = function, max(shared, UNASKED_SHARED)
         return function
 
     # ---- order and end ----
