@@ -199,7 +199,7 @@ def notes() -> str:
         registers = _span(found, "sum, BLS12-381", ("first_additions", "later_additions"), "registers")
         loads = _span(found, "sum, BLS12-381", ("first_denominators",), "l2_pct")
         narrow = _span(found, "sum, BN254", ("first_denominators",), "l2_pct")
-        scatter = found.get(("sum, BLS12-381", "sort_scatter"))
+        parting, sorting = (found.get(("sum, BLS12-381", k)) for k in ("partition_digits", "sort_segments"))
         passes = _span(found, "transform, BLS12-381", ("ntt_forward", "ntt_forward_last"), "wide_multiplier_pct")
         top = found.get(("sum, BLS12-381", "inverse_top"))
         lines = []
@@ -216,10 +216,11 @@ def notes() -> str:
                 f"{narrow} %. There a product takes less than half the time but points are two thirds of the size. "
                 "Denominators are bound by memory on both curves."
             )
-        if scatter:
+        if parting and sorting:
             lines.append(
-                "`sort_scatter` is bound by the latency of its phases, at "
-                f"{scatter['dram_bytes_per_s'] / 1e12:.1f} TB/s of the memory."
+                "The sort is bound by the memory and by what its blocks wait for between two phases: "
+                f"`partition_digits` moves {parting['dram_bytes_per_s'] / 1e12:.1f} TB/s and `sort_segments` "
+                f"{sorting['dram_bytes_per_s'] / 1e12:.1f}."
             )
         if top:
             lines.append(

@@ -127,7 +127,7 @@ def test_the_peak_is_as_planned(monkeypatch: pytest.MonkeyPatch, curve: Curve, l
     assert 0.75 * plan.peak_bytes - 24 * MIB < peak <= plan.peak_bytes
     if mib is not None:
         assert max(plan.peak_bytes, total) <= mib * MIB
-        assert plan.sums_at_once == 2 or plan.peak_bytes > 0.75 * mib * MIB, "what there is, is used"
+        assert plan.sums_at_once == 2 or plan.peak_bytes > 0.7 * mib * MIB, "what there is, is used"
 
 
 # ---- slices of tables ----
@@ -139,11 +139,11 @@ def test_slices_are_copied_and_sorted_while_those_before_are_added_up(monkeypatc
         prover.start(witness)
         plan, calls = backend.plan, list(device.driver.calls)
     assert plan is not None and not plan.keep_tables and plan.keep_matrices and not plan.side_by_side
-    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
+    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_digits", "first_additions")]
     expected: list[str] = []
     for n_points, n_tables in ((key.n_wires, 3), (len(key.l.points), 1), (len(key.h), 1)):
         n, adds = -(-n_points // plan.slice_points), ["first_additions"] * n_tables
-        expected += ["make_entries"] + (n - 1) * ["make_entries", *adds] + adds
+        expected += ["make_digits"] + (n - 1) * ["make_digits", *adds] + adds
     assert steps == expected
     copies = [i for i, call in enumerate(calls) if call[0] == "to_device" and call[3] is Queue.COPY]
     assert len(copies) == steps.count("first_additions")

@@ -190,7 +190,7 @@ def test_msm_in_slices_where_memory_is_short(
     scalars = FrVector.from_ints(BN254, scalars_of("random", BN254, 350))
     table = points_of(cpu, BN254, Group.G1, 350)
     assert emulated.msm([table], scalars) == cpu.msm([table], scalars)
-    assert emulated._device.driver.kernels().count("make_entries") == 4  # type: ignore[attr-defined]
+    assert emulated._device.driver.kernels().count("make_digits") == 4  # type: ignore[attr-defined]
 
 
 def test_tables_that_share_their_scalars(emulated: CudaBackend, cpu: CpuBackend) -> None:
@@ -198,7 +198,7 @@ def test_tables_that_share_their_scalars(emulated: CudaBackend, cpu: CpuBackend)
     tables = [points_of(cpu, BN254, Group.G1, 200), points_of(cpu, BN254, Group.G1, 200)]
     tables[1].limbs[0] = tables[1].limbs[1]
     assert emulated.msm(tables, scalars) == cpu.msm(tables, scalars)
-    assert emulated._device.driver.kernels().count("make_entries") == 1  # type: ignore[attr-defined]
+    assert emulated._device.driver.kernels().count("make_digits") == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from lockstep import LockstepDevice
 from test_device_program import SHAPES, given_for, of_steps, powers, sums, tree
 from test_device_program import check as check_program
 from test_device_structured import check as check_structured
+from test_digits import KINDS, check_sort
 from test_emulated import CURVES, check_msm, domain, elements, ints, scalars_of
 from test_structured_native import instances, run_with, sha256_chain, values_for
 from test_structured_prover import make_key, merkle, witness_of
@@ -20,7 +21,7 @@ import snarkline.backend.cuda.msm
 import snarkline.backend.cuda.program
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, open_device
-from snarkline.curves.curve import Curve, Group
+from snarkline.curves.curve import BLS12_381, Curve, Group
 from snarkline.curves.point import Point
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import DeviceError
@@ -84,6 +85,16 @@ def test_every_number_of_windows(
     for count in range(13, 32):
         monkeypatch.setattr(snarkline.backend.cuda.buckets, "best_count", lambda curve, n, count=count: count)
         assert gpu.msm([table], scalars) == expected, count
+
+
+@pytest.mark.parametrize("form", list(Form), ids=lambda form: form.name)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_digits_are_sorted(gpu: CudaBackend, kind: str, form: Form) -> None:
+    for n in (1, 2, 3, 1025, 17 << 10, (17 << 10) + 1):
+        rng = random.Random(n)
+        scalars = [KINDS[kind](BLS12_381)(rng) for _ in range(n)]
+        if any(scalars):
+            check_sort(gpu._device, BLS12_381, scalars, form)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=lambda c: c.name)

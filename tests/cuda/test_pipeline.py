@@ -55,10 +55,10 @@ def test_the_sums_of_a_proof(emulated: CudaBackend, cpu: CpuBackend) -> None:
     ]
     assert sums_of(emulated, work) == expected(cpu, work)
     calls = driver_of(emulated).calls
-    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
+    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_digits", "first_additions")]
     # Polynomials, of which nothing must be counted, are sorted first; that with most tables is added up first. The
     # second polynomial has no entries, the last sum no scalars but zeros.
-    assert steps == ["make_entries"] * 4 + ["first_additions"] * 5
+    assert steps == ["make_digits"] * 4 + ["first_additions"] * 5
     ends = [call[2] for call in calls if call[0] == "launch" and call[1] == "finish_windows"]
     sides = [Queue.SIDE_1, Queue.SIDE_2, Queue.SIDE_3]
     assert ends == [*sides, sides[0], sides[0]], "sums end beside the next, tables beside each other"
@@ -73,8 +73,8 @@ def test_where_there_is_little_memory_one_sum_waits_sorted(emulated: CudaBackend
     work = [make_sum(cpu, "bits", 8), make_sum(cpu, "random", 6), make_sum(cpu, "random", 5, Form.MONTGOMERY)]
     assert sums_of(emulated, work) == expected(cpu, work)
     calls = driver_of(emulated).calls
-    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_entries", "first_additions")]
-    assert steps == ["make_entries", *["make_entries", "first_additions"] * 2, "first_additions"]
+    steps = [call[1] for call in calls if call[0] == "launch" and call[1] in ("make_digits", "first_additions")]
+    assert steps == ["make_digits", *["make_digits", "first_additions"] * 2, "first_additions"]
 
 
 def test_ends_that_are_awaited_need_the_device_no_more(emulated: CudaBackend, cpu: CpuBackend) -> None:
@@ -157,5 +157,5 @@ def test_streamed_tables(emulated: CudaBackend, cpu: CpuBackend, monkeypatch: py
     assert emulated.msm(*streamed) == cpu.msm(*streamed)
     assert end() == cpu.msm(*resident)
     driver = driver_of(emulated)
-    assert driver.kernels().count("make_entries") == 3
+    assert driver.kernels().count("make_digits") == 3
     assert [call[3] for call in driver.calls if call[0] == "to_device"].count(Queue.COPY) == 2

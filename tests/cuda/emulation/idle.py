@@ -72,7 +72,7 @@ class IdleDriver(EmulatedDriver):
         self._call("launch", kernel, queue)
         if kernel == "count_lengths":
             self.counting.append(arguments[1])
-        elif kernel == "make_entries":
+        elif kernel == "make_digits":
             n = arguments[1]
             self.entries = n * len(make_windows(self.curve, best_count(self.curve, n)).bits)
 

@@ -1,4 +1,4 @@
-"""The first half of a sum: digits, sorted by bucket (csrc/device/digits.cu, sort.h)."""
+"""The first half of a sum: digits sorted by bucket, and how many additions that makes (csrc/device/digits.cu)."""
 
 from __future__ import annotations
 
@@ -8,42 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from snarkline.backend.cuda.device import Argument, Array, Device, Reading, blocks
+from snarkline.backend.cuda.digits import DigitSort, Lengths, WindowArrays
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.windows import Windows, best_count, make_windows
 from snarkline.curves.curve import Curve
 
-SORT_TILE, SORT_THREADS, SORT_SHARED = 8192, 512, 2 * 4 * 8192 + 2 * 4 * 256 + 2 * 16 * 256
 SCAN_TILE = 4096
 COUNTERS = 32
 """Words at the head of a run's memory: the number of entries, then the additions of each round."""
 MAX_ROUNDS = 27
-NARROW_BITS = 32
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """How many scalars have more than `NARROW_BITS` bits, how many 2 to so many, and how many are one; |s| is meant.
-    The others are zero."""
-
-    wide: int
-    narrow: int
-    ones: int
-
-    def any(self) -> bool:
-        return self.wide + self.narrow + self.ones > 0
-
-    def entries(self, windows: Windows) -> int:
-        """The most non-zero digits that the scalars can have."""
-        return self.wide * len(windows.bits) + self.narrow * windows.covering(NARROW_BITS) + self.ones
-
-
-@dataclass(frozen=True)
-class WindowArrays:
-    """What kernels read about windows: start, bits and first bucket; halves; and as which chunks each ends (`Msm`)."""
-
-    table: Array
-    halves: Array
-    chunks: Array
 
 
 class Scans:
@@ -66,7 +39,6 @@ class Sorted:
     are the number of entries and the additions of each round, on their way to the host."""
 
     windows: Windows
-    keys: Array
     values: Array
     start: Array
     end: Array
@@ -91,35 +63,18 @@ class Sorter:
 
     def sort(self, scalars: Array, montgomery: bool, lengths: Lengths) -> Sorted:
         """The entries of scalars that are not all zero. Queued without a look at what comes of it."""
+        lengths = lengths.listed(len(scalars))
         windows = make_windows(self._curve, best_count(self._curve, lengths.wide))
-        n, most, n_buckets = len(scalars), lengths.entries(windows), windows.n_buckets
-        passes, bits = _passes(n_buckets)
-        tiles = blocks(most, SORT_TILE)
-        n_status = 2 * blocks(max(tiles << bits, n_buckets), SCAN_TILE)
-        words = self._device.zeros(n_status + COUNTERS + 2 * n_buckets, "u4")
+        n_buckets, n_status = windows.n_buckets, 2 * blocks(windows.n_buckets, SCAN_TILE)
+        sort = DigitSort(self._device, self._digits, windows, self.arrays(windows), lengths)
+        words = self._device.zeros(n_status + COUNTERS + sort.n_zeroed, "u4")
         scans = Scans(self._device, self._digits, words[:n_status])
-        counters, ends = words[n_status : n_status + COUNTERS], words[n_status + COUNTERS :]
-        start, end = ends[:n_buckets], ends[n_buckets:]
-
-        keys, values, other_keys, other_values = (self._u32(most) for _ in range(4))
-        arrays = self.arrays(windows)
-        self._launch(
-            "make_entries", n,
-            scalars, n, int(montgomery), arrays.table, len(windows.bits), arrays.halves, keys, values, counters,
-        )  # fmt: skip
-        counts = self._u32(tiles << bits)
-        for shift in range(0, bits * passes, bits):
-            self._device.launch(self._digits, "sort_count", tiles, SORT_THREADS, keys, counters, shift, bits, counts)
-            scans.launch("scan_array", tiles << bits, [counts])
-            self._device.launch(
-                self._digits, "sort_scatter", tiles, SORT_THREADS,
-                keys, values, counters, shift, bits, counts, other_keys, other_values, shared=SORT_SHARED,
-            )  # fmt: skip
-            keys, values, other_keys, other_values = other_keys, other_values, keys, values
-        self._launch("find_buckets", most, keys, counters, start, end)
+        counters, zeroed = words[n_status : n_status + COUNTERS], words[n_status + COUNTERS :]
+        start = self._device.empty(n_buckets + 1, "u4")
+        values = sort.run(scalars, montgomery, zeroed, counters, start)
         grid = min(blocks(n_buckets, 256), 4 * self._device.multiprocessors)
-        self._device.launch(self._digits, "count_additions", grid, 256, start, end, n_buckets, counters[1:])
-        return Sorted(windows, keys, values, start, end, scans, self._device.download_later([counters]))
+        self._device.launch(self._digits, "count_additions", grid, 256, start, start[1:], n_buckets, counters[1:])
+        return Sorted(windows, values, start[:-1], start[1:], scans, self._device.download_later([counters]))
 
     def arrays(self, windows: Windows) -> WindowArrays:
         if windows not in self._window_arrays:
@@ -130,16 +85,3 @@ class Sorter:
                 *(self._device.upload(np.array(a, np.uint32)) for a in (rows, windows.halves, chunks))
             )
         return self._window_arrays[windows]
-
-    def _u32(self, n: int) -> Array:
-        return self._device.empty(max(n, 1), "u4")
-
-    def _launch(self, kernel: str, threads: int, *arguments: Argument) -> None:
-        self._device.launch(self._digits, kernel, blocks(threads, 256), 256, *arguments)
-
-
-def _passes(n_buckets: int) -> tuple[int, int]:
-    """In how many passes keys below `n_buckets` are sorted, and by how many bits in each."""
-    key_bits = (n_buckets - 1).bit_length()
-    passes = max(1, -(-key_bits // 8))
-    return passes, -(-key_bits // passes)

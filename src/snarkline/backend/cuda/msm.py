@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
-from snarkline.backend.cuda.buckets import MAX_ROUNDS, Lengths, Scans, Sorted, Sorter
+from snarkline.backend.cuda.buckets import MAX_ROUNDS, Scans, Sorted, Sorter
 from snarkline.backend.cuda.device import Argument, Array, Device, Reading, blocks
+from snarkline.backend.cuda.digits import Lengths
 from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.windows import Windows, WindowSums, best_count, make_windows
@@ -46,7 +47,6 @@ class Buckets:
     """The sorted entries of one run: `start` and `end` by bucket, and how many additions each round has."""
 
     windows: Windows
-    keys: Array
     values: Array
     n_entries: int
     start: Array
@@ -132,7 +132,7 @@ class Msm:
         """An upper bound for the memory that `run` takes at a time for n scalars of full width."""
         windows = make_windows(self._curve, best_count(self._curve, n))
         entries, buckets, fp = n * len(windows.bits), windows.n_buckets, 8 * self._curve.fp_limbs
-        lists = entries * (16 + 8) + buckets * 36  # with the sorted entries of the next sum
+        lists = entries * (8 + 8) + buckets * 36  # with the sorted entries of the next sum, or its sort
         sums = sum((entries + buckets) // 2 * 8 * self._curve.point_limbs(group) for group in groups)
         rounds = entries // 2 * fp * 5 // 4 + sum(entries * self._curve.point_limbs(group) for group in groups)
         chunks = 7 * (buckets >> log_chunk_of(buckets)) // 2
@@ -149,7 +149,7 @@ class Msm:
         offsets = self._u32(n_buckets)
         operands, places = self._u32(2 * n), self._u32(n)
         self._offsets(b, 1, offsets)
-        self._list(b, "list_first_round", 1, b.keys, b.values, b.n_entries, b.start, b.end, n_buckets, offsets,
+        self._list(b, "list_first_round", 1, b.values, b.n_entries, b.start, b.end, n_buckets, offsets,
                    int(b.rounds == 1), operands, places)  # fmt: skip
         work = _RoundMemory(self, b.additions[1 : b.rounds + 1], [group for group, _ in tables])
         for i, ((group, points), out) in enumerate(zip(tables, sums, strict=True)):
@@ -165,7 +165,7 @@ class Msm:
         for r in range(2, b.rounds + 1):
             n_before, n = n, b.additions[r]
             self._offsets(b, r, next_offsets)
-            self._list(b, "list_later_round", r, b.keys, b.n_entries, b.start, b.end, n_buckets, next_offsets,
+            self._list(b, "list_later_round", r, b.n_entries, b.start, b.end, n_buckets, next_offsets,
                        offsets, r, int(r == b.rounds), places, sources)  # fmt: skip
             for i, ((group, _), out) in enumerate(zip(tables, sums, strict=True)):
                 work.later(self._rounds[group], i, n, n_before, places, out, 1 << (r - 2), sources)
@@ -360,9 +360,7 @@ class RunningSum:
         if n_entries == 0:
             return None
         weight = weight_of(self._msm.curve, self._groups)
-        return Buckets(
-            there.windows, there.keys, there.values, n_entries, there.start, there.end, there.scans, additions, weight
-        )
+        return Buckets(there.windows, there.values, n_entries, there.start, there.end, there.scans, additions, weight)
 
     def _span(self, name: str) -> AbstractContextManager[object]:
         return device_span(self._msm.clock, name, under=self._under, items=len(self))

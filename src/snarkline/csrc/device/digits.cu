@@ -1,6 +1,7 @@
-// Scalars of a multi-scalar multiplication: signed digits, sorted by bucket, and the lists of additions of each round
-// (rounds.cu). One entry is one non-zero digit: its key is the bucket, its value the index of the point and, in bit 31,
-// whether the point is to be negated. Zero digits make no entry, so witnesses of bits cost what their ones cost.
+// Scalars of a multi-scalar multiplication: signed digits, sorted by bucket (sort.h), and the lists of additions of
+// each round (rounds.cu). One entry is one non-zero digit: it belongs to a bucket, and its value is the index of the
+// point and, in bit 31, whether the point is to be negated. Zero digits make no entry, and short scalars have digits in
+// the lowest windows only, so witnesses of bits cost what their ones cost.
 #include "lists.h"
 #include "scan.h"
 #include "sort.h"
@@ -11,158 +12,195 @@ namespace {
 
 using Fr = SNL_CURVE::Fr;
 
-// A window of digits: bits [start, start + bits) of the scalar; its buckets begin at `base`.
-struct Window {
-  u32 start, bits, base, unused;
-};
-constexpr int max_windows = 64;
-
-// A scalar s with |s| <= r/2, plus half of each window but the top one: digit + 2^(bits - 1) is then what the bits of
-// the window say, and carries between windows are gone.
-struct Recoded {
-  u32 word[10];
-  bool negative;
-
-  SNL_DEVICE Recoded(const Fr& scalar, bool montgomery, const u32* halves) {
-    const Int<4> s = montgomery ? scalar.to_canonical() : scalar.v;
-    Int<4> t = Fr::modulus;
-    sub_in_place(t, s);
-    negative = less(t, s);
-    u64 carry = 0;
-    SNL_UNROLL for (int i = 0; i < 4; i++) {
-      const u64 half = halves[2 * i] | static_cast<u64>(halves[2 * i + 1]) << 32;
-      const u64 limb = add_carry(negative ? t.limb[i] : s.limb[i], half, carry);
-      word[2 * i] = static_cast<u32>(limb);
-      word[2 * i + 1] = static_cast<u32>(limb >> 32);
-    }
-    word[8] = word[9] = 0;
-  }
-};
-
-// The bits of the window `w` of a recoded scalar in shared memory, words `stride` apart.
-SNL_DEVICE int digit(const u32* words, u32 stride, const Window& w, bool top) {
-  const u32 at = w.start / 32;
-  const u64 x = words[at * stride] | static_cast<u64>(words[(at + 1) * stride]) << 32;
-  const int value = static_cast<int>((x >> (w.start % 32)) & ((1u << w.bits) - 1));
-  return top ? value : value - (1 << (w.bits - 1));
+// |s|, the smaller of s and r - s.
+SNL_DEVICE Int<4> magnitude(const Int<4>& s, bool& negative) {
+  Int<4> t = Fr::modulus;
+  sub_in_place(t, s);
+  negative = less(t, s);
+  return negative ? t : s;
 }
 
-constexpr u32 digit_threads = 256;
-constexpr u32 digit_warps = digit_threads / warp_size;
+// Of |s|: more than 32 bits, 2 to 32, 1, none.
+enum Length : u32 { wide_scalar, narrow_scalar, one_scalar, zero_scalar, lengths = zero_scalar };
+
+SNL_DEVICE u32 length_of(const Int<4>& s) {
+  if ((s.limb[1] | s.limb[2] | s.limb[3] | s.limb[0] >> 32) != 0) return wide_scalar;
+  return s.limb[0] > 1 ? narrow_scalar : s.limb[0] == 1 ? one_scalar : zero_scalar;
+}
+
+constexpr u32 digit_threads = 512, digit_warps = digit_threads / warp_size;
+
+// |s|, at most r / 2, plus half of each window but the top one: digit + 2^(bits - 1) is then what the bits of the
+// window say, and carries between windows are gone. 8 words and two of zero, digit_threads apart.
+SNL_DEVICE void recode(const Int<4>& s, const u32* halves, u32* words) {
+  u64 carry = 0;
+  SNL_UNROLL for (int i = 0; i < 4; i++) {
+    const u64 half = halves[2 * i] | static_cast<u64>(halves[2 * i + 1]) << 32;
+    const u64 limb = add_carry(s.limb[i], half, carry);
+    words[2 * i * digit_threads] = static_cast<u32>(limb);
+    words[(2 * i + 1) * digit_threads] = static_cast<u32>(limb >> 32);
+  }
+  words[8 * digit_threads] = words[9 * digit_threads] = 0;
+}
+
+// How a window is cut from the words of a scalar.
+struct alignas(16) Cut {
+  u32 word, shift, mask, half, low_bits, length;
+
+  SNL_DEVICE Cut() = default;
+  SNL_DEVICE Cut(const Window& w, bool top, u32 high_bits, u32 length)
+      : word(w.start / 32 * digit_threads),
+        shift(w.start % 32),
+        mask((1u << w.bits) - 1),
+        half(top ? 0 : 1u << (w.bits - 1)),
+        low_bits(w.bits - 1 - high_bits),
+        length(length) {}
+
+  SNL_DEVICE int digit(const u32* words) const {
+    const u64 x = words[word] | static_cast<u64>(words[word + digit_threads]) << 32;
+    return static_cast<int>((static_cast<u32>(x >> shift) & mask) - half);
+  }
+};
+constexpr u32 max_windows = 64;
+
+// Places in the list of scalars (Columns) for those of a block; *places are three counters of the places taken. Zeros
+// have none.
+SNL_DEVICE u32 place_in_list(u32 length, const Columns& columns, u32* places) {
+  __shared__ u32 taken[lengths][digit_warps], first[lengths];
+  const u32 warp = threadIdx.x / warp_size;
+  u32 before = 0;
+  SNL_UNROLL for (u32 c = 0; c < lengths; c++) {
+    const u32 lanes = __ballot_sync(all_lanes, length == c);
+    if (length == c) before = __popc(lanes & lanes_below());
+    if (lane_id() == 0) taken[c][warp] = __popc(lanes);
+  }
+  __syncthreads();
+  if (threadIdx.x < lengths) {
+    u32 sum = 0;
+    for (u32 w = 0; w < digit_warps; w++) {
+      const u32 count = taken[threadIdx.x][w];
+      taken[threadIdx.x][w] = sum;
+      sum += count;
+    }
+    const u32 list = threadIdx.x == 0 ? 0 : columns.wide + (threadIdx.x == 1 ? 0 : columns.narrow);
+    first[threadIdx.x] = list + (sum == 0 ? 0 : atomicAdd(&places[threadIdx.x], sum));
+  }
+  __syncthreads();
+  const u32 place = length == zero_scalar ? 0 : first[length] + taken[length][warp] + before;
+  __syncthreads();
+  return place;
+}
 
 }  // namespace
 
-// Adds to counts[0] the number of canonical scalars of more than 32 bits, to counts[1] of those of 2 to 32 bits, and to
-// counts[2] of those that are one; |s| is taken as the smaller of s and r - s.
+// counts[l] += the canonical scalars of the length l.
 SNL_KERNEL(256, 4) count_lengths(const Fr* scalars, u32 n, u32* counts) {
-  u32 wide = 0, narrow = 0, ones = 0;
+  u32 found[lengths] = {};
   for (u64 i = global_index(); i < n; i += grid_size()) {
-    const Int<4> s = load_constant(scalars + i).v;
-    Int<4> t = Fr::modulus;
-    sub_in_place(t, s);
-    const Int<4> least = less(t, s) ? t : s;
-    const bool long_one = (least.limb[1] | least.limb[2] | least.limb[3] | least.limb[0] >> 32) != 0;
-    wide += long_one;
-    narrow += !long_one && least.limb[0] > 1;
-    ones += !long_one && least.limb[0] == 1;
+    bool negative;
+    const u32 length = length_of(magnitude(load_constant(scalars + i).v, negative));
+    SNL_UNROLL for (u32 c = 0; c < lengths; c++) found[c] += length == c;
   }
-  for (int d = 16; d > 0; d /= 2) {
-    wide += __shfl_xor_sync(all_lanes, wide, d);
-    narrow += __shfl_xor_sync(all_lanes, narrow, d);
-    ones += __shfl_xor_sync(all_lanes, ones, d);
+  SNL_UNROLL for (u32 c = 0; c < lengths; c++) {
+    u32 sum = found[c];
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(all_lanes, sum, d);
+    if (lane_id() == 0 && sum != 0) atomicAdd(counts + c, sum);
   }
-  if (lane_id() != 0) return;
-  if (wide != 0) atomicAdd(counts, wide);
-  if (narrow != 0) atomicAdd(counts + 1, narrow);
-  if (ones != 0) atomicAdd(counts + 2, ones);
 }
 
-// Appends the entries of n scalars: *n_entries must be 0 before. Order within the output is not fixed.
-SNL_KERNEL(256, 2)
-make_entries(const Fr* scalars, u32 n, int montgomery, const Window* windows, int n_windows, const u32* halves,
-             u32* keys, u32* values, u32* n_entries) {
-  __shared__ u32 words[10 * digit_threads];
-  __shared__ u32 counts[max_windows * digit_warps];
-  __shared__ u32 block_base;
-  const u32 i = static_cast<u32>(global_index()), warp = threadIdx.x / warp_size;
-  const bool valid = i < n;
-  bool negative = false;
-  if (valid) {
-    const Recoded recoded(load_constant(scalars + i), montgomery != 0, halves);
-    negative = recoded.negative;
-    SNL_UNROLL for (int k = 0; k < 10; k++) words[k * digit_threads + threadIdx.x] = recoded.word[k];
-  }
-  const u32* mine = words + threadIdx.x;
-  for (int w = 0; w < n_windows; w++) {
-    const bool entry = valid && digit(mine, digit_threads, windows[w], w + 1 == n_windows) != 0;
-    const u32 mask = __ballot_sync(all_lanes, entry);
-    if (lane_id() == 0) counts[w * digit_warps + warp] = __popc(mask);
-  }
+// The digits of n scalars by window (Columns), `indices` of the scalars in the order in which they are listed, and how
+// many digits fall into each segment, which must be 0 before. Without `indices` all scalars count as wide and are
+// listed in their order.
+SNL_KERNEL(512, 3)
+make_digits(const Fr* scalars, u32 n, int montgomery, const Window* windows, u32 n_windows, const u32* halves, u32 wide,
+            u32 narrow, u32 ones, u32 covering, u32 high_bits, u32* digits, u32* indices, u32* places, u32* sizes) {
+  SNL_DYNAMIC_SHARED(u32, memory);
+  __shared__ Cut cuts[max_windows];
+  u32 *mine = memory + threadIdx.x, *counts = memory + 10 * digit_threads;
+  const Columns columns{wide, narrow, ones, covering};
+  const u32 n_segments = n_windows << high_bits, t = threadIdx.x;
+  if (t < n_windows) cuts[t] = Cut(windows[t], t + 1 == n_windows, high_bits, columns.length(t));
+  clear(counts, n_segments);
   __syncthreads();
-  if (threadIdx.x == 0) {
-    u32 sum = 0;
-    for (u32 k = 0; k < n_windows * digit_warps; k++) {
-      const u32 c = counts[k];
-      counts[k] = sum;
-      sum += c;
+  SNL_ROLLED for (u64 begin = blockIdx.x * digit_threads; begin < n; begin += grid_size()) {
+    const u32 i = static_cast<u32>(begin) + threadIdx.x;
+    u32 length = zero_scalar, place = i;
+    bool negative = false;
+    if (i < n) {
+      const Fr scalar = load_constant(scalars + i);
+      const Int<4> s = magnitude(montgomery != 0 ? scalar.to_canonical() : scalar.v, negative);
+      length = indices == nullptr ? u32{wide_scalar} : length_of(s);
+      recode(s, halves, mine);
     }
-    block_base = sum == 0 ? 0 : atomicAdd(n_entries, sum);
+    if (indices != nullptr) {
+      place = place_in_list(length, columns, places);
+      if (length != zero_scalar) indices[place] = i;
+    }
+    const u32 limit = length == wide_scalar ? n_windows : length == narrow_scalar ? covering : length == one_scalar;
+    const u32 any_wide = __ballot_sync(all_lanes, length == wide_scalar);
+    const u32 any_narrow = __ballot_sync(all_lanes, length == narrow_scalar);
+    const u32 most = any_wide != 0 ? n_windows : any_narrow != 0 ? covering : 1;
+    u32* out = digits + place;
+    SNL_ROLLED for (u32 w = 0; w < most; w++) {
+      const Cut cut = cuts[w];
+      const int any = cut.digit(mine), d = w < limit ? any : 0;
+      const u32 word = 2 * (static_cast<u32>(d < 0 ? -d : d) - 1) + ((d < 0) != negative);
+      if (w < limit) *out = word;
+      atomicAdd(&counts[d != 0 ? (w << high_bits) + (word >> (cut.low_bits + 1)) : n_segments], 1u);
+      out += cut.length;
+    }
   }
   __syncthreads();
-  for (int w = 0; w < n_windows; w++) {
-    const Window window = windows[w];
-    const int d = valid ? digit(mine, digit_threads, window, w + 1 == n_windows) : 0;
-    const u32 mask = __ballot_sync(all_lanes, d != 0);
-    if (d == 0) continue;
-    const u32 place = block_base + counts[w * digit_warps + warp] + __popc(mask & lanes_below());
-    keys[place] = window.base + static_cast<u32>(d < 0 ? -d : d) - 1;
-    values[place] = i | static_cast<u32>((d < 0) != negative) << 31;
+  for (u32 s = threadIdx.x; s < n_segments; s += digit_threads) {
+    if (counts[s] != 0) atomicAdd(&sizes[s], counts[s]);
   }
 }
 
 // ---- buckets ----
 
-// start[b], end[b]: the entries of bucket b in the sorted list. Both must be 0 before: empty buckets are not visited.
-SNL_KERNEL(256, 4) find_buckets(const u32* keys, const u32* n_entries, u32* start, u32* end) {
-  const u64 i = global_index(), n = *n_entries;
-  if (i >= n) return;
-  const u32 key = keys[i];
-  if (i == 0 || keys[i - 1] != key) start[key] = static_cast<u32>(i);
-  if (i + 1 == n || keys[i + 1] != key) end[key] = static_cast<u32>(i) + 1;
-}
-
 // totals[r] += the additions of round r, for r = 1 to max_rounds - 1. totals[0] is the size of the largest bucket.
 SNL_KERNEL(256, 4) count_additions(const u32* start, const u32* end, u32 n_buckets, u32* totals) {
+  __shared__ u32 of_block[max_rounds];
+  if (threadIdx.x < max_rounds) of_block[threadIdx.x] = 0;
+  __syncthreads();
   u32 sums[max_rounds] = {};
   for (u64 b = global_index(); b < n_buckets; b += grid_size()) {
-    const u32 m = end[b] - start[b];
-    if (m > sums[0]) sums[0] = m;
-    SNL_UNROLL for (int r = 1; r < max_rounds; r++) sums[r] += additions(m, r);
+    u32 left = end[b] - start[b];
+    if (left > sums[0]) sums[0] = left;
+    SNL_UNROLL for (int r = 1; r < max_rounds; r++) {
+      if (left <= 1) break;
+      sums[r] += left / 2;
+      left -= left / 2;
+    }
   }
   SNL_UNROLL for (int r = 0; r < max_rounds; r++) {
     u32 x = sums[r];
+    if (__ballot_sync(all_lanes, x != 0) == 0) continue;
     for (int d = 16; d > 0; d /= 2) {
       const u32 other = __shfl_xor_sync(all_lanes, x, d);
       x = r == 0 ? (other > x ? other : x) : x + other;
     }
-    if (lane_id() == 0 && x != 0) {
-      if (r == 0) {
-        atomicMax(totals, x);
-      } else {
-        atomicAdd(totals + r, x);
-      }
+    if (lane_id() != 0) continue;
+    if (r == 0) {
+      atomicMax(&of_block[r], x);
+    } else {
+      atomicAdd(&of_block[r], x);
     }
+  }
+  __syncthreads();
+  const u32 r = threadIdx.x, x = r < max_rounds ? of_block[r] : 0;
+  if (x == 0) return;
+  if (r == 0) {
+    atomicMax(totals, x);
+  } else {
+    atomicAdd(totals + r, x);
   }
 }
 
-// ---- exclusive prefix sums, of an array or of the additions of a round by bucket ----
+// ---- exclusive prefix sums of the additions of a round by bucket ----
 
 namespace {
 
-struct FromArray {
-  const u32* values;
-  SNL_DEVICE u32 operator()(u32 i) const { return values[i]; }
-};
 struct FromBuckets {
   const u32 *start, *end;
   int round;
@@ -171,9 +209,6 @@ struct FromBuckets {
 
 }  // namespace
 
-SNL_KERNEL(256, 4) scan_array(u32* values, u32 n, u64* status, u32 run) {
-  scan(FromArray{values}, n, status, run, values);
-}
 SNL_KERNEL(256, 4)
 scan_additions(const u32* start, const u32* end, int round, u32 n, u64* status, u32 run, u32* out) {
   scan(FromBuckets{start, end, round}, n, status, run, out);

@@ -39,17 +39,31 @@ struct Addition {
 
 constexpr u32 list_entries = 512;  // a warp, in the first round; twice as many in each later one
 
+// The bucket of the entry `at`, by a warp: the last one that begins there or before, 32 looked at at a time. `start`
+// does not fall.
+SNL_DEVICE u32 bucket_of(const u32* start, u32 n_buckets, u32 at) {
+  u32 first = 0, n = n_buckets;
+  SNL_ROLLED while (n > 1) {
+    const u32 step = (n + warp_size - 1) / warp_size, ahead = lane_id() * step;
+    const u32 steps = __popc(__ballot_sync(all_lanes, ahead < n && start[first + ahead] <= at)) - 1;
+    first += steps * step;
+    n = n - steps * step < step ? n - steps * step : step;
+  }
+  return first;
+}
+
 // Calls emit(addition) for the additions of `round` whose first entry is among the 2^(round - 1) * list_entries of the
 // calling warp. `offsets` is the prefix sum of the additions of the round by bucket. 32 buckets at a time, one a lane,
 // then 32 additions at a time, whose lanes look their buckets up; what is written is contiguous.
 template <class Emit>
-SNL_DEVICE void list_additions(const u32* keys, u32 n, const u32* start, const u32* end, u32 n_buckets,
-                               const u32* offsets, int round, const Emit& emit) {
+SNL_DEVICE void list_additions(u32 n, const u32* start, const u32* end, u32 n_buckets, const u32* offsets, int round,
+                               const Emit& emit) {
   const u64 span = static_cast<u64>(list_entries) << (round - 1), from = global_index() / warp_size * span;
   if (from >= n) return;
   const u32 to = from + span < n ? static_cast<u32>(from + span) : n;
+  u32 first_bucket = bucket_of(start, n_buckets, static_cast<u32>(from));
   SNL_ROLLED for (u32 at = static_cast<u32>(from); at < to;) {
-    const u32 first_bucket = keys[at], b = first_bucket + lane_id();
+    const u32 b = first_bucket + lane_id();
     u32 s = 0, m = 0, skipped = 0, count = 0, past = at;
     if (b < n_buckets) {
       s = start[b];
@@ -83,6 +97,7 @@ SNL_DEVICE void list_additions(const u32* keys, u32 n, const u32* start, const u
                               __shfl_sync(all_lanes, first_a, from_lane) + item};
       if (item < total) emit(addition);
     }
+    first_bucket = past == at ? bucket_of(start, n_buckets, at) : first_bucket + warp_size;
     at = past;
   }
 }
@@ -92,9 +107,9 @@ SNL_DEVICE void list_additions(const u32* keys, u32 n, const u32* start, const u
 // The first round adds the points of two neighbouring entries, operands[a], into the sums at places[a]. Bit 31 of a
 // place: makes_denominator, unless this is the only round.
 SNL_KERNEL(256, 4)
-list_first_round(const u32* keys, const u32* values, u32 n, const u32* start, const u32* end, u32 n_buckets,
-                 const u32* offsets, int last, uint2* operands, u32* places) {
-  list_additions(keys, n, start, end, n_buckets, offsets, 1, [&](const Addition& add) {
+list_first_round(const u32* values, u32 n, const u32* start, const u32* end, u32 n_buckets, const u32* offsets,
+                 int last, uint2* operands, u32* places) {
+  list_additions(n, start, end, n_buckets, offsets, 1, [&](const Addition& add) {
     const u32 entry = add.start + 2 * add.k;
     operands[add.a] = uint2{values[entry], values[entry + 1]};
     const bool makes = last == 0 && makes_denominator(add.k, additions(add.m, 1), add.a);
@@ -106,9 +121,9 @@ list_first_round(const u32* keys, const u32* values, u32 n, const u32* start, co
 // its begin + (e << (r - 2)). Places as in the first round. denominators[a] is where round r - 1 has left the
 // denominator, or the place with bit 31 where it has not.
 SNL_KERNEL(256, 4)
-list_later_round(const u32* keys, u32 n, const u32* start, const u32* end, u32 n_buckets, const u32* offsets,
-                 const u32* offsets_before, int round, int last, u32* places, u32* denominators) {
-  list_additions(keys, n, start, end, n_buckets, offsets, round, [&](const Addition& add) {
+list_later_round(u32 n, const u32* start, const u32* end, u32 n_buckets, const u32* offsets, const u32* offsets_before,
+                 int round, int last, u32* places, u32* denominators) {
+  list_additions(n, start, end, n_buckets, offsets, round, [&](const Addition& add) {
     const u32 place = sums_begin(add.start, add.bucket) + (add.k << (round - 1));
     const bool makes = last == 0 && makes_denominator(add.k, additions(add.m, round), add.a);
     places[add.a] = place + (makes ? flag : 0);

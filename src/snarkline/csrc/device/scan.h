@@ -3,7 +3,7 @@
 // technical report NVR-2016-002). Blocks start in the order of their numbers, so those that are waited for run.
 #pragma once
 
-#include "sort.h"
+#include "warp.h"
 
 namespace snarkline {
 inline namespace SNL_ISA {
@@ -30,6 +30,27 @@ SNL_DEVICE u64 await_told(const u64* status, u32 run) {
 SNL_DEVICE u32 sum_of_warp(u32 x) {
   for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(all_lanes, x, d);
   return x;
+}
+
+// The sum of x over the threads of the block before this one, and over all in `total`. All of `warps` warps call it.
+template <u32 warps>
+SNL_DEVICE u32 before_in_block(u32 x, u32& total) {
+  __shared__ u32 sums[warps];
+  u32 up_to = x;
+  SNL_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
+    const u32 other = __shfl_up_sync(all_lanes, up_to, d);
+    if (lane_id() >= d) up_to += other;
+  }
+  __syncthreads();  // the sums of the call before have been read
+  if (lane_id() == warp_size - 1) sums[threadIdx.x / warp_size] = up_to;
+  __syncthreads();
+  u32 before = up_to - x;
+  total = 0;
+  SNL_UNROLL for (u32 w = 0; w < warps; w++) {
+    if (w < threadIdx.x / warp_size) before += sums[w];
+    total += sums[w];
+  }
+  return before;
 }
 
 // The sum of all tiles before this block's, by one warp, which tells the sum with this tile's `total`.
