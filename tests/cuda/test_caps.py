@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from emulation.idle import IdleDevice, large_proof
+from on_gpu import BLINDING
 
 import snarkline.backend.cuda
 import snarkline.groth16.prover
@@ -65,21 +66,35 @@ def test_nothing_is_done_before_the_upload(monkeypatch: pytest.MonkeyPatch) -> N
     assert names.count("memory") == 1 and names.index("memory") > names.index("to_device")
 
 
-def test_values_are_checked_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    key, witness = proof_of_size(BN254, 17)
+@pytest.mark.parametrize("value", [BN254.r, 2**256 - 1], ids=["r", "all ones"])
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_values_are_checked_on_the_device(multiplier, devices, product, backend: str, value: int) -> None:
+    key, witness = multiplier
     limbs = witness.values.limbs.copy()
-    limbs[5] = ints_to_limbs([BN254.r], 4)
-    wrong = Witness(FrVector(BN254, limbs, Form.CANONICAL))
-    with prover_of(monkeypatch, key, witness) as (prover, _, device):
-        used = device.used_bytes()
-        with pytest.raises(FormatError, match="witness value 5") as caught:
+    limbs[-1] = ints_to_limbs([value], 4)
+    wrong = Witness(FrVector(key.curve, limbs, Form.CANONICAL))
+    with Prover(key, backend=backend) as prover:
+        assert prover.prove(witness, blinding_for_tests=BLINDING) == product
+        device = devices[0]
+        device.await_wiping()
+        used, launched = device.used_bytes(), len(device.driver.kernels())
+        with pytest.raises(FormatError, match=f"witness value {len(limbs) - 1}") as caught:
             prover.start(wrong)
         device.await_wiping()
-        kernels = device.driver.kernels()
-        assert "multiply_subtract" in kernels and "count_lengths" not in kernels, "before the sums, behind the quotient"
+        kernels = device.driver.kernels()[launched:]
+        assert "find_unreduced" in kernels and not {"count_lengths", "make_digits"} & set(kernels)
         assert caught.value is not None and device.used_bytes() == used, "given back, whoever holds the error"
+        assert prover.prove(witness, blinding_for_tests=BLINDING) == product
+
+
+def test_the_answer_about_values_is_awaited_behind_the_quotient(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BN254, 17)
+    with prover_of(monkeypatch, key, witness) as (prover, _, device):
         prover.start(witness)
-        assert "count_lengths" in device.driver.kernels()
+        names, kernels = device.driver.names(), device.driver.kernels()
+    assert kernels.index("find_unreduced") < kernels.index("multiply_subtract") < kernels.index("count_lengths")
+    launched = [i for i, name in enumerate(names) if name == "launch"]
+    assert names.index("await_event") > launched[kernels.index("multiply_subtract")]
 
 
 def test_a_circuit_that_is_checked_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,13 +49,14 @@ def test_a_fault_at_any_call(
     for after in range(0, n_calls - 10, 3):
         devices.clear()
         with said() as texts, Prover(multiplier[0], threads=1) as prover:
-            devices[0].driver.faults.append(Fault("*", code, after=after, sticky=sticky))
+            fault = Fault("*", code, after=after, sticky=sticky)
+            devices[0].driver.faults.append(fault)
             assert prove(prover, multiplier[1]) == product
             assert prove(prover, multiplier[1]) == product, "and afterwards in the same process"
         failed = devices[0].failure is not None
         assert len(texts) == (1 if failed or sticky else 0), (after, texts)
-        if code != OUT_OF_MEMORY:
-            assert failed
+        # Pages that cannot be locked, for which the device is made the thread's, are lived without.
+        assert failed or code == OUT_OF_MEMORY or (fault.failed in ("use", "page_lock") and not sticky)
 
 
 @pytest.mark.parametrize("code", [OUT_OF_MEMORY, ILLEGAL_ADDRESS])
@@ -154,7 +155,7 @@ def test_timelines_of_devices_that_fail(
             devices[0].driver.faults.append(Fault(fault, ILLEGAL_ADDRESS, after=2))
         assert prove(prover, multiplier[1]) == product
     names = {s.name for s in timeline.spans if s.kind == "device"}
-    assert names == (set() if fault else {"upload", "spmv", "multiply", "multiply_subtract", "ntt"})
+    assert names == (set() if fault else {"upload", "spmv", "multiply", "check values", "multiply_subtract", "ntt"})
 
 
 def test_threads_take_turns_on_one_device(

@@ -84,6 +84,9 @@ class Backend(Protocol):
         where the host does better. `threads` and memory from `arena` are for what the host has to do all the same.
         Raises like the host's `run_program`."""
 
+    def begin_range_check(self, v: FrVector) -> Callable[[], bool]:
+        """Whether all values of a canonical vector are below r; the function returned waits for the answer."""
+
     def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
         """Whether a * b = c, element by element."""
 

@@ -54,6 +54,10 @@ class CpuBackend:
     def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
         return None
 
+    def begin_range_check(self, v: FrVector) -> Callable[[], bool]:
+        index = self._core.first_not_below_modulus(v.curve.name, "fr", v.limbs)
+        return lambda: index < 0
+
     def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
         return np.array_equal(self.multiply(a, b).limbs, c.limbs)
 

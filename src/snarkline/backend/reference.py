@@ -15,7 +15,7 @@ import numpy.typing as npt
 from snarkline.backend.base import Backend, Domain, transposed_of_flat
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
-from snarkline.curves.vector import Form, FrVector
+from snarkline.curves.vector import Form, FrVector, limbs_to_ints
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import SparseMatrix
 from snarkline.r1cs.structured_matrices import StructuredMatrices
@@ -48,6 +48,9 @@ class ReferenceBackend:
 
     def run_program(self, given: GivenValues, *, threads: int, arena: Arena) -> StructuredWitness | None:
         return None
+
+    def begin_range_check(self, v: FrVector) -> Callable[[], bool]:
+        return lambda: all(value < v.curve.r for value in limbs_to_ints(v.limbs))
 
     def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
         return np.array_equal(self.multiply(a, b).limbs, c.limbs)

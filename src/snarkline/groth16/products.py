@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,18 +31,14 @@ class Products(Protocol):
 
 @dataclass(frozen=True)
 class FlatProducts:
-    """Matrices row by row, and a witness in canonical form. Where they have no C, c is a * b. `uploading` is called
-    when a backend has begun to copy the witness."""
+    """Matrices row by row, and a witness in canonical form. Where they have no C, c is a * b."""
 
     matrices: Matrices
     w: FrVector
-    uploading: Callable[[], object] | None = None
 
     def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
         w = backend.resident(self.w)
-        if self.uploading is not None and w is not self.w:
-            self.uploading()
         a = backend.evaluate(self.matrices.a, w, domain)
         b = backend.evaluate(self.matrices.b, w, domain)
         c = backend.multiply(a, b) if self.matrices.c is None else backend.evaluate(self.matrices.c, w, domain)
@@ -60,6 +55,10 @@ class StructuredProducts:
     def evaluate(self, backend: Backend, domain: Domain) -> Evaluation:
         """See `Products`."""
         return backend.evaluate_structured(self.witness, domain, wires=self.wires)
+
+
+class ValuesOutOfRange(Exception):
+    """A value of a witness is not below r."""
 
 
 class RowsViolated(Exception):

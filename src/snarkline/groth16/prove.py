@@ -16,7 +16,7 @@ from snarkline.curves.point import Point, PointTable
 from snarkline.curves.vector import FrVector
 from snarkline.groth16.footprint import Sizes
 from snarkline.groth16.keys import HBasis, Proof, ProvingKey, Query
-from snarkline.groth16.products import AnyMatrices, Evaluation, Products
+from snarkline.groth16.products import AnyMatrices, Evaluation, Products, ValuesOutOfRange
 from snarkline.r1cs.matrices import Matrices
 from snarkline.trace import span
 
@@ -55,15 +55,20 @@ def begin(
     points_at_once: int | None = None,
     before_sums: Callable[[], object] | None = None,
     halfway: Halfway | None = None,
+    check_range: bool = False,
 ) -> Callable[[], Sums]:
     """The half of a proof that needs the accelerator; the function returned does what is left to the host. Sums are
     over at most `points_at_once` points at a time, so that memory stays small. `before_sums` is called, on the host,
-    when all before them is done, or queued."""
+    when all before them is done, or queued. With `check_range` raises ValuesOutOfRange, before the sums, for a witness
+    whose values are not all below r: the digits of others would be in no bucket."""
     w, a, b, c = evaluate(backend, key, products)
+    in_range = backend.begin_range_check(w) if check_range else None
     h = quotient(backend, key, a, b, c)
     del a, b, c  # their memory serves the MSMs
     if before_sums is not None:
         before_sums()
+    if in_range is not None and not in_range():
+        raise ValuesOutOfRange
     return begin_commit(backend, key, w, h, points_at_once, halfway)
 
 

@@ -6,7 +6,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -26,10 +25,10 @@ from snarkline.groth16.products import (
     AnyMatrices,
     Assignment,
     CheckedProducts,
-    FlatProducts,
     Products,
     RowsViolated,
     StructuredProducts,
+    ValuesOutOfRange,
     assign,
     bind,
     written_out,
@@ -37,7 +36,7 @@ from snarkline.groth16.products import (
 from snarkline.groth16.prove import Halfway, Sums
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
-from snarkline.r1cs.check import check_shape, check_values, check_witness, first_violation
+from snarkline.r1cs.check import check_first_wire, check_shape, check_values, check_witness, first_violation
 from snarkline.r1cs.matrices import R1CS, Matrices
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
@@ -126,18 +125,14 @@ class Prover:
                 if begun is not None:
                     return begun
                 witness = witness.run(threads=self.threads, arena=self.arena)
-            assigned, check_late = self._admit(witness, self.r1cs if check else None)
-            pending, products = Pending(self, assigned, blinding_for_tests), assigned.products
-            if check_late is not None and isinstance(products, FlatProducts):
-                products = replace(products, uploading=check_late.begin)
+            assigned, unchecked = self._admit(witness, self.r1cs if check else None)
+            pending = Pending(self, assigned, blinding_for_tests)
 
             def before_sums() -> None:
-                if check_late is not None:
-                    check_late.end()
                 pending._blinded = None  # not what came of an attempt that failed
                 pending._public = witness.public(self.key.n_public)
 
-            pending._sums = self._begin_sums(products, before_sums, pending._halfway)
+            pending._sums = self._begin_sums(assigned.products, unchecked, before_sums, pending._halfway)
             return pending
 
     def close(self) -> None:
@@ -206,32 +201,43 @@ class Prover:
 
     def _admit(
         self, witness: Witness | StructuredWitness, r1cs: R1CS | StructuredR1CS | None
-    ) -> tuple[Assignment, Beside[None] | None]:
-        """A witness for the key's matrices, and the check of its values where that is left."""
+    ) -> tuple[Assignment, Witness | None]:
+        """A witness for the key's matrices, and once more if its values are yet to be checked."""
         key, matrices, threads, arena = self.key, self._matrices, self.threads, self.arena
         if r1cs is not None or not (isinstance(witness, Witness) and isinstance(matrices, Matrices)):
             return assign_checked(key, r1cs, matrices, witness, threads=threads, arena=arena), None
         check_shape(witness, key.curve, key.n_wires)
-        assigned = assign(matrices, witness, threads=threads, arena=arena)
+        check_first_wire(witness)
+        return assign(matrices, witness, threads=threads, arena=arena), witness
 
-        def check_late() -> None:
-            with span("check witness"):
-                check_values(witness, threads=threads)
-
-        return assigned, Beside(self._helpers, check_late)
+    @span("check witness")
+    def _check_values(self, witness: Witness) -> None:
+        check_values(witness, threads=self.threads)
 
     def _begin_sums(
-        self, products: Products, before_sums: Callable[[], None] = lambda: None, halfway: Halfway | None = None
+        self,
+        products: Products,
+        unchecked: Witness | None = None,
+        before_sums: Callable[[], None] = lambda: None,
+        halfway: Halfway | None = None,
     ) -> Callable[[], Sums]:
-        """`before_sums` is called while an accelerator does what comes before the sums, and `halfway` during these.
-        Elsewhere the first is called before all, and the other not at all."""
+        """`unchecked`: a witness whose values are checked first, on the accelerator where there is one. `before_sums`
+        is called while that does what comes before the sums, and `halfway` during these. Elsewhere the first is called
+        before all, and the other not at all."""
 
         def work(backend: Backend) -> Callable[[], Sums]:
             packed = isinstance(products, StructuredProducts) and products.wires is None
             begin = partial(prove.begin, backend, self.key, products)
             if backend.name == "cuda":
-                points = self._points_at_once(backend, packed=packed)
-                return begin(points_at_once=points, before_sums=before_sums, halfway=halfway)
+                points, late = self._points_at_once(backend, packed=packed), unchecked is not None
+                try:
+                    return begin(points_at_once=points, before_sums=before_sums, halfway=halfway, check_range=late)
+                except ValuesOutOfRange:
+                    if unchecked is not None:
+                        self._check_values(unchecked)  # names the value
+                    raise InternalError("the GPU found a value out of range that the host does not find") from None
+            if unchecked is not None:
+                self._check_values(unchecked)
             before_sums()
             return begin(points_at_once=self._points_at_once(backend, packed=packed))
 

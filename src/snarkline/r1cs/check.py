@@ -92,7 +92,12 @@ def check_values(witness: Witness | StructuredWitness, *, threads: int | None = 
         raise FormatError(
             witness.source, f"witness value {index}", "a value below the scalar field's modulus", "one above"
         )
-    if limbs_to_ints(values.limbs[:1]) != [1]:
+    check_first_wire(witness)
+
+
+def check_first_wire(witness: Witness) -> None:
+    """The part of `check_values` that reads one value."""
+    if limbs_to_ints(witness.values.limbs[:1]) != [1]:
         raise FormatError(witness.source, "witness value 0", "the constant 1", "another value")
 
 

@@ -63,13 +63,15 @@ OUT_OF_MEMORY, NO_DEVICE, ILLEGAL_ADDRESS, LAUNCH_FAILURE, DEVICE_LOST = 2, 100,
 
 @dataclass
 class Fault:
-    """An error at the call of that name, after `after` good ones; at all calls from then on if `sticky`."""
+    """An error at the call of that name, after `after` good ones; at all calls from then on if `sticky`. `failed` is
+    the call that it was."""
 
     call: str
     code: int
     after: int = 0
     sticky: bool = False
     times: int = 1
+    failed: str = ""
 
 
 @dataclass
@@ -132,6 +134,7 @@ class EmulatedDriver:
                 fault.after -= 1
                 continue
             fault.times -= 1
+            fault.failed = name
             if fault.sticky:
                 self.broken = fault.code
             raise DriverFault(name, fault.code, "injected")

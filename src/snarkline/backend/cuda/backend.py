@@ -198,6 +198,14 @@ class CudaBackend:
         with device_span(device.clock, "witness program", items=len(runs)):
             return there.run(device, first)
 
+    def begin_range_check(self, v: FrVector) -> Callable[[], bool]:
+        device, n = self._open(), len(v)
+        with device_span(device.clock, "check values", items=n):
+            found, grid = device.zeros(1, "u4"), min(blocks(n, 256), 1 << 16)
+            device.launch(_vector(v.curve), "find_unreduced", grid, 256, found, self._limbs(v), n)
+        reading = device.download_later([found])
+        return lambda: int(reading.wait()[0][0]) == 0
+
     def rows_hold(self, a: FrVector, b: FrVector, c: FrVector) -> bool:
         device, n = self._open(), len(a)
         violated = device.zeros(1, "u4")

@@ -39,6 +39,13 @@ SNL_KERNEL(256, 2) powers(Fr* out, const Fr* first, const Fr* squares, u64 n) {
   }
 }
 
+// 1 into `found` if an element is not below the modulus.
+SNL_KERNEL(256, 4) find_unreduced(u32* found, const Fr* v, u64 n) {
+  for_each(n, [&](u64 i) {
+    if (!less(load(v + i).v, Fr::modulus)) *found = 1;
+  });
+}
+
 // out[i] = in[index[i]]
 SNL_KERNEL(256, 4) gather(Fr* out, const Fr* in, const u32* index, u64 n) {
   for_each(n, [&](u64 i) { store(out + i, load(in + index[i])); });
