@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from emulation.idle import IdleDevice, large_proof
 from on_gpu import BLINDING
 
 import snarkline.backend.cuda
+import snarkline.groth16.prove
 import snarkline.groth16.prover
 from snarkline import Prover
 from snarkline.backend.cuda import CudaBackend
@@ -124,6 +127,24 @@ def test_what_is_known_is_blinded_while_the_device_goes_on(monkeypatch: pytest.M
         (before,), after = seen, device.driver.names()
     assert before.count("launch") == after.count("launch"), "all is queued"
     assert before.count("await_event") < after.count("await_event"), "and not all done"
+
+
+def test_a_prover_is_closed_behind_what_it_blinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, witness = proof_of_size(BN254, 17)
+    blind, closing, ends = snarkline.groth16.prove.blind, threading.Event(), []
+
+    def late(*arguments: Any) -> Any:
+        assert closing.wait(60)
+        try:
+            return blind(*arguments)
+        finally:
+            ends.append(sys.exception())
+
+    monkeypatch.setattr(snarkline.groth16.prove, "blind", late)
+    with prover_of(monkeypatch, key, witness) as (prover, _, _):
+        prover.start(witness)
+        threading.Timer(0.2, closing.set).start()
+    assert ends == [None, None]
 
 
 # ---- memory ----

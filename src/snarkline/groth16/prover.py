@@ -165,8 +165,8 @@ class Prover:
 
     def _give_back_if_idle(self) -> None:
         if self._closed and self._running == 0:
+            self._helpers.close()  # they compute with what the others give back
             self._runner.close()
-            self._helpers.close()
             self.arena.close()
 
     def _start_given(self, given: GivenValues, check: bool, blinding: tuple[int, int] | None) -> Pending | None:
