@@ -38,8 +38,7 @@ def auto() -> str:
         ]
         text += table([f"{result['device']} and its {result['cores']} cores, ms a proof", *sizes], rows)
         open_ms = 1e3 * result["open_s"]
-        resident = _from(sizes, cells, "ms", 0)
-        single = _from(sizes, cells, "first_ms", open_ms)
+        resident, single = _from(sizes, cells, "ms", 0), _from(sizes, cells, "first_ms", open_ms)
         text += (
             f"\nA process that makes a single proof opens the GPU first, which takes {open_ms / 1e3:.1f} s: for it the "
             f"GPU is faster {single}. A resident prover gains {resident}; for small circuits ask for it by name.\n"
@@ -48,13 +47,20 @@ def auto() -> str:
 
 
 def _from(sizes: list[str], cells: dict[Any, Result], what: str, extra_ms: float) -> str:
-    """From which size on a GPU is faster for both kinds of witnesses, even if it takes so much more."""
-    rows = {size: [cells[size, kind] for kind in KINDS] for size in sizes}
-    good = [all(row[f"cuda_{what}"] + extra_ms < row[f"cpu_{what}"] for row in rows[size]) for size in sizes]
-    first = next((i for i in range(len(sizes)) if all(good[i:])), None)
-    if first is None:
-        return f"at none of the sizes up to {sizes[-1]}"
-    return "at every size" if first == 0 else f"from {sizes[first]} on"
+    """From which size on a GPU is faster, even if it takes so much more, for each kind of witness."""
+
+    def words(kind: str) -> str:
+        rows = [cells[size, kind] for size in sizes]
+        good = [row[f"cuda_{what}"] + extra_ms < row[f"cpu_{what}"] for row in rows]
+        first = next((i for i in range(len(sizes)) if all(good[i:])), None)
+        if first is None:
+            return f"at none of the sizes up to {sizes[-1]}"
+        return "at every size" if first == 0 else f"from {sizes[first]} on"
+
+    found = {words(kind): kind for kind in KINDS}
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{text} ({KINDS[kind]})" for text, kind in found.items())
 
 
 def transfer() -> str:
