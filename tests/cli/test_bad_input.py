@@ -69,6 +69,21 @@ def test_witness_that_does_not_satisfy(run: Run, bn128: Path, tmp_path: Path) ->
     _refused(run, tmp_path, "prove", bn128 / "circuit.zkey", "bad.wtns", "--no-check")
 
 
+@pytest.mark.parametrize("what", ["proof", "text"])
+def test_a_full_standard_output_is_an_error(bn128: Path, tmp_path: Path, what: str) -> None:
+    if not os.access("/dev/full", os.W_OK):
+        pytest.skip("no /dev/full")
+    key, witness = bn128 / "circuit.zkey", bn128 / "circuit.wtns"
+    words = ["prove", key, witness, "-o", "-", "--public", tmp_path / "p"] if what == "proof" else ["info", key]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "snarkline", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: standard output: no space left on device"
+    assert list(tmp_path.iterdir()) == [], "all outputs appear, or none"
+
+
 @pytest.mark.parametrize("option", ["-o", "--public", "--trace"])
 def test_unwritable_output_is_found_before_the_work(run: Run, bn128: Path, tmp_path: Path, option: str) -> None:
     error = _refused(run, tmp_path, "prove", "gone.zkey", bn128 / "circuit.wtns", option, "no/such/folder/x.json")

@@ -36,7 +36,24 @@ ThreadsOption = Annotated[
 
 def echo(text: str, *, err: bool = False) -> None:
     """A line on standard output or standard error."""
-    print(text, file=sys.stderr if err else sys.stdout, flush=True)
+    if err:
+        print(text, file=sys.stderr, flush=True)
+        return
+    with _standard_output():
+        print(text, flush=True)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Names it in errors of writing to it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            error.filename = "standard output"
+        raise
 
 
 class Report:
@@ -157,8 +174,9 @@ def output_stream(path: Path) -> Iterator[BinaryIO]:
         with atomic_write(path) as stream:
             yield stream
         return
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
+    with _standard_output():
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
 
 
 def input_bytes(path: Path) -> Path | bytes:
