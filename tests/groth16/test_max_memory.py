@@ -62,7 +62,7 @@ def test_the_plan_fills_the_cap_and_keeps_within_it(curve: Curve, log_size: int)
 
 
 def test_a_proof_beyond_the_cap_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prover_module.prove, "start", lambda *_, **__: pytest.fail("work began"))
+    monkeypatch.setattr(prover_module.prove, "begin", lambda *_, **__: pytest.fail("work began"))
     capped = Prover(development_key("17 constraints", BN254), threads=1, max_memory=MIB)
     with capped as prover, pytest.raises(BudgetError) as caught:
         prover.prove(LADDER.witness(BN254))

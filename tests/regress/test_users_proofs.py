@@ -147,7 +147,7 @@ def test_a19_a_witness_that_breaks_a_row_is_refused(monkeypatch: pytest.MonkeyPa
     values[wire] += 1
     with ladder_prover(BN254) as prover, pytest.raises(UnsatisfiedError, match=r"give the \.r1cs"):
         prover.prove(witness(BN254, values))
-    monkeypatch.setattr(prove, "start", lambda *_: pytest.fail("proved before the constraints were checked"))
+    monkeypatch.setattr(prove, "begin", lambda *_, **__: pytest.fail("proved before the constraints were checked"))
     with ladder_prover(BN254, with_r1cs=True) as prover, pytest.raises(UnsatisfiedError, match="constraint"):
         prover.prove(witness(BN254, values))
 
