@@ -15,8 +15,8 @@ from emulation.idle import IdleDevice, large_proof
 from on_gpu import BLINDING
 
 import snarkline.backend.cuda
+import snarkline.groth16.match
 import snarkline.groth16.prove
-import snarkline.groth16.prover
 from snarkline import Prover
 from snarkline.backend.cuda import CudaBackend
 from snarkline.backend.cuda.driver import Queue
@@ -107,7 +107,7 @@ def test_a_circuit_that_is_checked_is_checked_first(monkeypatch: pytest.MonkeyPa
     with prover_of(monkeypatch, key, witness) as (prover, _, device):
         monkeypatch.setattr(prover, "r1cs", object())
         monkeypatch.setattr(
-            snarkline.groth16.prover, "first_violation", lambda *_, **__: seen.append(len(device.driver.calls))
+            snarkline.groth16.match, "first_violation", lambda *_, **__: seen.append(len(device.driver.calls))
         )
         prover.start(witness)
     assert seen == [0]

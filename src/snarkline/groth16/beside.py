@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from snarkline.trace import follow
 
@@ -25,6 +25,7 @@ class Helpers:
         self._threads: ThreadPoolExecutor | None = None
 
     def submit(self, work: Callable[[], R]) -> Future[R]:
+        """Begins a piece of work, whose spans are those of the caller's timeline."""
         with self._lock:
             if self._threads is None:
                 from concurrent.futures import ThreadPoolExecutor  # which loads logging: 3 ms
@@ -38,18 +39,3 @@ class Helpers:
             if self._threads is not None:
                 self._threads.shutdown()
                 self._threads = None
-
-
-class Beside(Generic[R]):
-    """One piece of work, which may be begun ahead, again and again."""
-
-    def __init__(self, helpers: Helpers, work: Callable[[], R]) -> None:
-        self._helpers, self._work = helpers, work
-        self._begun: Future[R] | None = None
-
-    def begin(self) -> None:
-        self._begun = self._helpers.submit(self._work)
-
-    def end(self) -> R:
-        """The result, or the error, of what was begun last; done now if it was not begun."""
-        return self._work() if self._begun is None else self._begun.result()

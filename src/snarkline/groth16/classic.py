@@ -23,8 +23,8 @@ from snarkline.errors import InternalError
 from snarkline.groth16 import prove
 from snarkline.groth16.footprint import POINTS_AT_ONCE
 from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.match import assign_checked, with_matrices
 from snarkline.groth16.products import Products, Three, written_out
-from snarkline.groth16.prover import assign_checked, with_matrices
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
 from snarkline.memory.moments import Moments

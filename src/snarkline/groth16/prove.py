@@ -35,16 +35,9 @@ class Sums:
     h: Point
 
 
-def start(
-    backend: Backend,
-    key: ProvingKey,
-    products: Products,
-    *,
-    points_at_once: int | None = None,
-    before_sums: Callable[[], object] | None = None,
-) -> Sums:
+def start(backend: Backend, key: ProvingKey, products: Products) -> Sums:
     """`begin`, and what is left then."""
-    return begin(backend, key, products, points_at_once=points_at_once, before_sums=before_sums)()
+    return begin(backend, key, products)()
 
 
 def begin(
@@ -155,7 +148,7 @@ def blind(backend: Backend, key: ProvingKey, a: Point, b1: Point, b2: Point, r: 
 
 @span("assemble")
 def complete(backend: Backend, key: ProvingKey, blinded: Blinded, sums: Sums, public: Sequence[int]) -> Proof:
-    """The other half."""
+    """The other half of `assemble`."""
     return _completed(backend, key, blinded, sums, public)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from snarkline.curves.point import Point
 from snarkline.curves.vector import Form, FrVector
 from snarkline.errors import InternalError, MismatchError, SnarklineError, UnsatisfiedError
 from snarkline.groth16 import prove
-from snarkline.groth16.beside import Beside, Helpers
+from snarkline.groth16.beside import Helpers
 from snarkline.groth16.footprint import POINTS_AT_ONCE, resident_bytes
 from snarkline.groth16.keys import Proof, ProvingKey
+from snarkline.groth16.match import assign_checked, names_of, require_satisfied, with_matrices
 from snarkline.groth16.products import (
-    AnyMatrices,
     Assignment,
     CheckedProducts,
     Products,
@@ -36,7 +36,7 @@ from snarkline.groth16.products import (
 from snarkline.groth16.prove import Halfway, Sums
 from snarkline.groth16.verify import self_check
 from snarkline.memory import Arena, Release
-from snarkline.r1cs.check import check_first_wire, check_shape, check_values, check_witness, first_violation
+from snarkline.r1cs.check import check_first_wire, check_shape, check_values
 from snarkline.r1cs.matrices import R1CS, Matrices
 from snarkline.r1cs.structured import StructuredR1CS
 from snarkline.r1cs.structured_matrices import StructuredMatrices
@@ -44,6 +44,9 @@ from snarkline.r1cs.structured_witness import GivenValues, StructuredWitness
 from snarkline.r1cs.witness import Witness
 from snarkline.threads import usable_threads
 from snarkline.trace import span
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class Prover:
@@ -256,9 +259,9 @@ class Prover:
         self.key.check_source()
         if self.r1cs is None:
             return
-        _require_satisfied(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
+        require_satisfied(self.r1cs, assigned.witness, threads=self.threads, arena=self.arena)
         if self._other_circuit(self.r1cs, assigned.witness):
-            ours, theirs = _names(self.key, self.r1cs)
+            ours, theirs = names_of(self.key, self.r1cs)
             raise MismatchError(f"{ours} is not that of {theirs}: they are of different circuits")
 
     def _count_repeated(self) -> None:
@@ -283,15 +286,14 @@ class Pending:
 
     def __init__(self, prover: Prover, assigned: Assignment | GivenValues, blinding: tuple[int, int] | None) -> None:
         self._prover, self._assigned, self._blinding = prover, assigned, blinding
-        self._blinded: Beside[prove.Blinded] | None = None
+        self._blinded: Future[prove.Blinded] | None = None
         self._public: tuple[int, ...] = ()
         self._sums: Callable[[], Sums]
 
     def _halfway(self, a: Point, b1: Point, b2: Point) -> None:
         """Blinds what is known while the accelerator goes on."""
         host, key, drawn = self._prover._runner.host, self._prover.key, self._draw()
-        self._blinded = Beside(self._prover._helpers, lambda: prove.blind(host, key, a, b1, b2, *drawn))
-        self._blinded.begin()
+        self._blinded = self._prover._helpers.submit(lambda: prove.blind(host, key, a, b1, b2, *drawn))
 
     def finish(self) -> Proof:
         """Blind, assemble and verify.
@@ -306,7 +308,7 @@ class Pending:
         prover = self._prover
         with prover._in_use(), span("finish"):
             sums = self._sums()
-            proof = self._assembled(sums, None if self._blinded is None else self._blinded.end())
+            proof = self._assembled(sums, None if self._blinded is None else self._blinded.result())
             return proof if proof is not None else self._again(sums)
 
     def _draw(self) -> tuple[int, int]:
@@ -338,69 +340,3 @@ class Pending:
         if prover.r1cs is None and sums == first:
             raise UnsatisfiedError(None, "give the .r1cs to learn which constraint")
         raise InternalError("the proof does not verify, twice in a row; nothing was handed out")
-
-
-def with_matrices(key: ProvingKey, r1cs: R1CS | StructuredR1CS | None) -> tuple[ProvingKey, AnyMatrices]:
-    """A key that carries matrices, its own or else its circuit's, and these.
-
-    Raises MismatchError if `r1cs` cannot be the key's circuit, or is missing where the key carries none.
-    """
-    if r1cs is not None:
-        _check_pair(key, r1cs)
-    if key.matrices is None:
-        if r1cs is None:
-            raise MismatchError("the key carries no matrices: give the .r1cs of its circuit")
-        key = key.attach(r1cs)
-    assert key.matrices is not None
-    return key, key.matrices
-
-
-def assign_checked(
-    key: ProvingKey,
-    r1cs: R1CS | StructuredR1CS | None,
-    matrices: AnyMatrices,
-    witness: Witness | StructuredWitness,
-    *,
-    threads: int,
-    arena: Arena,
-) -> Assignment:
-    """A witness, for the matrices, that fits the key and, with an `r1cs`, satisfies it.
-
-    Raises MismatchError, FormatError or UnsatisfiedError for one that does not.
-    """
-    with span("check witness"):
-        check_witness(witness, key.curve, key.n_wires, threads=threads)
-        assigned = assign(matrices, witness, threads=threads, arena=arena)
-    if r1cs is not None:
-        with span("check constraints"):
-            _require_satisfied(r1cs, assigned.witness, threads=threads, arena=arena)
-    return assigned
-
-
-def _require_satisfied(
-    r1cs: R1CS | StructuredR1CS, witness: Witness | StructuredWitness, *, threads: int, arena: Arena
-) -> None:
-    violation = first_violation(r1cs, witness, threads=threads, arena=arena)
-    if violation is not None:
-        raise violation.error()
-
-
-def _check_pair(key: ProvingKey, r1cs: R1CS | StructuredR1CS) -> None:
-    ours, theirs = _names(key, r1cs)
-    if key.curve is not r1cs.curve:
-        raise MismatchError(f"{ours} is over {key.curve.name}, {theirs} over {r1cs.curve.name}")
-    if (key.n_wires, key.n_public) != (r1cs.n_wires, r1cs.n_public):
-        raise MismatchError(
-            f"{ours} is for {key.n_wires} wires, {key.n_public} of them public; "
-            f"{theirs} has {r1cs.n_wires} and {r1cs.n_public}"
-        )
-    if key.domain.size < r1cs.n_constraints + r1cs.n_public + 1:
-        raise MismatchError(
-            f"the domain of {ours} has {key.domain.size} rows; {theirs} needs "
-            f"{r1cs.n_constraints + r1cs.n_public + 1} ({r1cs.n_constraints} constraints)"
-        )
-
-
-def _names(key: ProvingKey, r1cs: R1CS | StructuredR1CS) -> tuple[str, str]:
-    """What messages call the two."""
-    return " ".join(["the key", key.path or ""]).rstrip(), " ".join(["the circuit", r1cs.path or ""]).rstrip()
