@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from snarkline.backend.base import Backend, Domain, Workload, transposed_of_flat
 from snarkline.backend.cuda.device import NULL, Argument, Array, Device, blocks
-from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
+from snarkline.backend.cuda.fixed_base import FixedBase
 from snarkline.backend.cuda.matrix import DeviceMatrix
 from snarkline.backend.cuda.module import Module
-from snarkline.backend.cuda.ntt import Transform, TransformBuilder, reverse_order, run_transform
+from snarkline.backend.cuda.ntt import Transforms, reverse_order, run_transform
 from snarkline.backend.cuda.plan import MemoryPlan, plan_memory
 from snarkline.backend.cuda.program import DeviceProgram, device_runs
 from snarkline.backend.cuda.structured import DeviceSystem, Packed
 from snarkline.backend.cuda.sums import Sums
 from snarkline.curves.curve import Curve, Group
 from snarkline.curves.point import Point, PointTable
-from snarkline.curves.vector import Form, FrVector, Limbs, ints_to_limbs
+from snarkline.curves.vector import Form, FrVector, ints_to_limbs
 from snarkline.errors import BudgetError
 from snarkline.memory import Arena
 from snarkline.r1cs.matrices import SparseMatrix
@@ -33,10 +33,10 @@ from snarkline.trace import device_span
 
 SMALL = 1024
 """Fewer points than these are left to the host, which is done with them before a GPU has started."""
-FIXED_BASE_SLICE = 1 << 20
-TABLE_ROW, TABLE_WINDOWS = 255, 32
 
 R = TypeVar("R")
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class CudaBackend:
@@ -49,20 +49,19 @@ class CudaBackend:
     name = "cuda"
 
     def __init__(self, device: Device, host: Backend, *, work: Workload | None = None) -> None:
-        self._device, self.host = device, host
-        self._work = work
+        self._device, self.host, self._work = device, host, work
         self._pressure = 0
         self._replan_due = False
         self._closed = False
         self._sums = Sums(device, host)
-        self._transforms: dict[tuple[object, ...], Transform] = {}
+        self._transforms = Transforms(device)
+        self._fixed_base = FixedBase(device, host)
         self._constants: dict[tuple[str, tuple[int, ...]], Array] = {}
         self._matrices: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._transposed: WeakKeyDictionary[SparseMatrix, DeviceMatrix] = WeakKeyDictionary()
         self._systems: WeakKeyDictionary[StructuredR1CS, DeviceSystem] = WeakKeyDictionary()
         self._device_runs: WeakKeyDictionary[StructuredR1CS, range | None] = WeakKeyDictionary()
         self._programs: WeakKeyDictionary[StructuredR1CS, DeviceProgram] = WeakKeyDictionary()
-        self._multiples: dict[Point, Array] = {}
 
     # ---- sessions and memory ----
 
@@ -149,13 +148,16 @@ class CudaBackend:
         return self._sums.runner(self._work.curve).bytes_needed(n, groups)
 
     def _let_go(self) -> None:
-        """Everything on the device that can be made again."""
+        """Everything on the device that can be made again, back to the driver."""
+        self._forget()
+        self._device.trim()
+
+    def _forget(self) -> None:
         for held in (
-            self._transforms, self._matrices, self._transposed, self._systems, self._programs, self._multiples,
+            self._transforms, self._fixed_base, self._matrices, self._transposed, self._systems, self._programs,
         ):  # fmt: skip
             held.clear()
         self._sums.forget_tables()
-        self._device.trim()
 
     # ---- vectors ----
 
@@ -177,7 +179,7 @@ class CudaBackend:
         return out
 
     def evaluate(self, matrix: SparseMatrix, w: FrVector, domain: Domain) -> FrVector:
-        there = self._matrix(matrix)
+        there = self._uploaded(self._matrices, matrix, matrix.n_entries, DeviceMatrix.upload)
         out = self._empty(w.curve, domain.size)
         factor = self._raw(w.curve, pow(2, 512, w.curve.r)) if w.form is Form.CANONICAL else NULL
         with device_span(self._device.clock, "spmv", items=matrix.n_entries):
@@ -286,7 +288,7 @@ class CudaBackend:
             with device_span(self._device.clock, "ntt", items=domain.size):
                 self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
         else:
-            transform = self._transform(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
+            transform = self._transforms.get(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
             with device_span(self._device.clock, "ntt", items=domain.size):
                 run_transform(self._device, _ntt(curve), transform, limbs)
                 reverse_order(self._device, _ntt(curve), limbs, domain.log_size)
@@ -297,35 +299,12 @@ class CudaBackend:
             return self.ntt(self.ntt(v, domain, inverse=True), domain, shift=shift)
         limbs, r = self._limbs(v), v.curve.r
         first = pow(domain.size, -1, r)
-        there = self._transform(domain, pow(domain.root, -1, r), first=first, out_ratio=shift % r)
-        back = self._transform(domain, domain.root, reversed_order=True)
+        there = self._transforms.get(domain, pow(domain.root, -1, r), first=first, out_ratio=shift % r)
+        back = self._transforms.get(domain, domain.root, reversed_order=True)
         with device_span(self._device.clock, "coset_evaluations", items=domain.size):
             run_transform(self._device, _ntt(v.curve), there, limbs)
             run_transform(self._device, _ntt(v.curve), back, limbs)
         return FrVector(v.curve, limbs, v.form)
-
-    def _transform(
-        self,
-        domain: Domain,
-        root: int,
-        *,
-        reversed_order: bool = False,
-        first: int = 1,
-        in_ratio: int = 1,
-        out_ratio: int = 1,
-    ) -> Transform:
-        key = (domain.curve.name, domain.log_size, root, reversed_order, first, in_ratio, out_ratio)
-        if key not in self._transforms:
-            builder = TransformBuilder(self._open(), domain.curve)
-            self._transforms[key] = builder.build(
-                domain.log_size,
-                root,
-                reversed_order=reversed_order,
-                first=first,
-                in_ratio=in_ratio,
-                out_ratio=out_ratio,
-            )
-        return self._transforms[key]
 
     # ---- points ----
 
@@ -344,49 +323,23 @@ class CudaBackend:
         self._sums.await_all()
 
     def fixed_base(self, base: Point, scalars: FrVector) -> PointTable:
-        device, curve, group = self._open(), base.curve, base.group
+        device, curve = self._open(), base.curve
         if len(scalars) < SMALL:
             return self.host.fixed_base(base, self._on_host(scalars))
-        if base not in self._multiples:
-            multiples = [d << (8 * w) for w in range(TABLE_WINDOWS) for d in range(1, TABLE_ROW + 1)]
-            self._multiples[base] = device.upload(
-                self.host.fixed_base(base, FrVector.from_ints(curve, multiples)).limbs
-            )
-        module, inverse = Module("fixed_base", curve.name, group.value), Module("inverse", curve.name)
-        limbs, width = self._limbs(scalars), curve.point_limbs(group)
+        limbs = self._limbs(scalars)
         if scalars.form is Form.MONTGOMERY:
             canonical = device.empty(limbs.shape, "u8")
             self._launch(curve, "scale", len(limbs), canonical, limbs, self._raw(curve, 1), len(limbs))
             limbs = canonical
-        out = np.empty((len(limbs), width), np.uint64)
-        for begin in range(0, len(limbs), FIXED_BASE_SLICE):
-            part = limbs[begin : begin + FIXED_BASE_SLICE]
-            n, grid = len(part), blocks(len(part), 128)
-            sums, points = device.empty((n, 2 * width), "u8"), device.empty((n, width), "u8")
-            norms = device.empty(n * curve.fp_limbs, "u8")
-            scratch = device.empty(scratch_elements(n) * curve.fp_limbs, "u8")
-            with device_span(device.clock, "fixed_base", items=n):
-                device.launch(module, "multiply_base", grid, 128, part, n, self._multiples[base], sums, norms)
-                invert_planes(device, inverse, norms, n, curve.fp_limbs, scratch)
-                device.launch(module, "make_affine", grid, 128, sums, n, norms, points)
-            out[begin : begin + n] = device.download(points)
-        return PointTable(curve, group, out)
+        return self._fixed_base.multiply(base, limbs)
 
     # ---- life ----
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            for held in (
-                self._transforms,
-                self._constants,
-                self._matrices,
-                self._transposed,
-                self._systems,
-                self._programs,
-                self._multiples,
-            ):
-                held.clear()
+            self._forget()
+            self._constants.clear()
             self._sums.close()
             self.host.close()
             self._device.close()
@@ -401,23 +354,18 @@ class CudaBackend:
         if self._closed:
             raise ValueError("the backend is closed")
 
-    def _matrix(self, matrix: SparseMatrix) -> DeviceMatrix:
-        there = self._matrices.get(matrix)
+    def _uploaded(self, held: WeakKeyDictionary[K, T], key: K, n_items: int, upload: Callable[[Device, K], T]) -> T:
+        """What `held` has for the key, or else is uploaded, and kept there if the plan says so."""
+        there = held.get(key)
         if there is None:
-            with device_span(self._device.clock, "upload", items=matrix.n_entries):
-                there = DeviceMatrix.upload(self._open(), matrix)
+            with device_span(self._device.clock, "upload", items=n_items):
+                there = upload(self._open(), key)
             if self.plan is None or self.plan.keep_matrices:
-                self._matrices[matrix] = there
+                held[key] = there
         return there
 
     def _system(self, system: StructuredR1CS) -> DeviceSystem:
-        there = self._systems.get(system)
-        if there is None:
-            with device_span(self._device.clock, "upload", items=system.n_constraints):
-                there = DeviceSystem.upload(self._open(), system)
-            if self.plan is None or self.plan.keep_matrices:
-                self._systems[system] = there
-        return there
+        return self._uploaded(self._systems, system, system.n_constraints, DeviceSystem.upload)
 
     def _limbs(self, v: FrVector) -> Array:
         return v.limbs if self._open().owns(v.limbs) else self._device.upload(v.limbs)
@@ -436,8 +384,7 @@ class CudaBackend:
         """Constants as they are, kept: none may be secret."""
         key = (curve.name, values)
         if key not in self._constants:
-            limbs: Limbs = ints_to_limbs(values, curve.fr_limbs)
-            self._constants[key] = self._open().upload(limbs)
+            self._constants[key] = self._open().upload(ints_to_limbs(values, curve.fr_limbs))
         return self._constants[key]
 
     def _launch(self, curve: Curve, kernel: str, n: int, *arguments: Argument) -> None:

@@ -6,7 +6,7 @@ digits, the sort and the lists of additions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +14,8 @@ from functools import partial
 from snarkline.backend.cuda.buckets import MAX_ROUNDS, Scans, Sorted, Sorter
 from snarkline.backend.cuda.device import Argument, Array, Device, Reading, blocks
 from snarkline.backend.cuda.digits import Lengths
-from snarkline.backend.cuda.inverse import invert_planes, scratch_elements
 from snarkline.backend.cuda.module import Module
+from snarkline.backend.cuda.rounds import RoundMemory
 from snarkline.backend.cuda.windows import Windows, WindowSums, best_count, make_windows
 from snarkline.curves.curve import Curve, Group
 from snarkline.trace import DeviceClock, current_span, device_span, span
@@ -151,7 +151,9 @@ class Msm:
         self._offsets(b, 1, offsets)
         self._list(b, "list_first_round", 1, b.values, b.n_entries, b.start, b.end, n_buckets, offsets,
                    int(b.rounds == 1), operands, places)  # fmt: skip
-        work = _RoundMemory(self, b.additions[1 : b.rounds + 1], [group for group, _ in tables])
+        work = RoundMemory(
+            self._device, self._inverse, self._curve, b.additions[1 : b.rounds + 1], [group for group, _ in tables]
+        )
         for i, ((group, points), out) in enumerate(zip(tables, sums, strict=True)):
             module = self._rounds[group]
             self._device.launch(
@@ -364,47 +366,3 @@ class RunningSum:
 
     def _span(self, name: str) -> AbstractContextManager[object]:
         return device_span(self._msm.clock, name, under=self._under, items=len(self))
-
-
-class _RoundMemory:
-    """What the rounds of one run use: prefixes, products of the denominators, scratch for their inversion, and for each
-    table the denominators that a round leaves for the next."""
-
-    def __init__(self, msm: Msm, additions: Sequence[int], groups: Sequence[Group]) -> None:
-        self._device, self._inverse, self._limbs = msm._device, msm._inverse, msm._curve.fp_limbs
-        threads = [self._threads(n) for n in additions]  # not always falling: a wave of few threads is cut finer
-        self._prefixes = self._device.empty(max(1, *additions) * self._limbs, "u8")
-        self._products = self._device.empty(max(1, *threads) * self._limbs, "u8")
-        self._scratch = self._device.empty(max(scratch_elements(t) for t in threads) * self._limbs, "u8")
-        left = (additions[0] + 1) // 2 if len(additions) > 1 else 0
-        self._left = [self._device.empty(max(1, left * msm._curve.point_limbs(group) // 2), "u8") for group in groups]
-
-    def _threads(self, n: int) -> int:
-        """Threads for n additions: 16 or 32 additions each, in whole waves of the threads that are resident, and in
-        whole warps."""
-        resident, per_thread = 512 * self._device.multiprocessors, 32 if n >= 1 << 25 else 16
-        waves = -(-n // (resident * per_thread)) or 1
-        return 32 * -(-n // (32 * max(4, -(-n // (resident * waves)))))
-
-    def first(self, module: Module, table: int, n: int, *operands: Argument) -> None:
-        """The first round, of n additions."""
-        self._run(module, "first", table, n, operands, ())
-
-    def later(self, module: Module, table: int, n: int, n_before: int, *operands: Argument) -> None:
-        """A round of n additions after one of n_before; the last of the operands is for the denominators only."""
-        self._run(module, "later", table, n, operands[:-1], (operands[-1], self._left[table], n_before))
-
-    def _run(
-        self, module: Module, which: str, table: int, n: int, operands: Sequence[Argument], sources: Sequence[Argument]
-    ) -> None:
-        if n == 0:
-            return
-        threads = self._threads(n)
-        grid = blocks(threads, 128)
-        prefixes, products = self._prefixes, self._products[: threads * self._limbs]
-        launch: Callable[..., None] = self._device.launch
-        launch(module, f"{which}_denominators", grid, 128, *operands, *sources, n, threads, prefixes, products)
-        invert_planes(self._device, self._inverse, products, threads, self._limbs, self._scratch)
-        launch(
-            module, f"{which}_additions", grid, 128, *operands, n, threads, prefixes, products, self._left[table]
-        )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snarkline.backend.base import Domain
 from snarkline.backend.cuda.device import NULL, Array, Device, blocks
 from snarkline.backend.cuda.module import Module
 from snarkline.curves.curve import Curve
@@ -155,6 +156,40 @@ class TransformBuilder:
         for _ in range(63):
             squares.append(squares[-1] * squares[-1] % self._curve.r)
         return squares
+
+
+class Transforms:
+    """Transforms with their tables, made when they are first asked for and kept."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._made: dict[tuple[object, ...], Transform] = {}
+
+    def get(
+        self,
+        domain: Domain,
+        root: int,
+        *,
+        reversed_order: bool = False,
+        first: int = 1,
+        in_ratio: int = 1,
+        out_ratio: int = 1,
+    ) -> Transform:
+        """See `Transform`. The domain, of 2^3 elements or more, says curve and size."""
+        key = (domain.curve.name, domain.log_size, root, reversed_order, first, in_ratio, out_ratio)
+        if key not in self._made:
+            self._made[key] = TransformBuilder(self._device, domain.curve).build(
+                domain.log_size,
+                root,
+                reversed_order=reversed_order,
+                first=first,
+                in_ratio=in_ratio,
+                out_ratio=out_ratio,
+            )
+        return self._made[key]
+
+    def clear(self) -> None:
+        self._made.clear()
 
 
 def run_transform(device: Device, module: Module, transform: Transform, data: Array) -> None:

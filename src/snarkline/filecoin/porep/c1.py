@@ -213,7 +213,7 @@ class _Node:
 
     def items(self, n: int | None = None, *, at_least: int = 0) -> list[_Node]:
         size = len(self.value) if isinstance(self.value, list) else None
-        if size is None or size < at_least or size != (size if n is None else n):
+        if size is None or size < at_least or (n is not None and size != n):
             expected = f"an array of {n} items" if n is not None else "an array with items" if at_least else "an array"
             raise self.error(expected, _kind(self.value) if size is None else f"{size} items")
         return [_Node(self.path, f"{self.place}[{i}]", v) for i, v in enumerate(self.value)]
