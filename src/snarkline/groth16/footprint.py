@@ -1,10 +1,10 @@
 """What a proof on the CPU holds in resident memory, and how it stays within a cap.
 
 A proof's memory peaks twice: in the quotient, with three vectors of the domain's size, and in a sum over a query, with
-the query's points (pages of the mapped key), two half-length scalars for each of them, and the sorted digits and
-buckets of some windows. The values of a packed witness are there in both. Sums can be cut: over slices of the points
-one after the other, with the key's pages given back in between, they take less memory and more time, as small sums have
-narrower windows.
+the query's points (pages of the key where it is mapped), two half-length scalars for each of them, and the sorted
+digits and buckets of some windows. The values of a packed witness are there in both. Sums can be cut: over slices of
+the points one after the other, with the key's pages given back in between, they take less memory and more time, as
+small sums have narrower windows.
 """
 
 from __future__ import annotations
