@@ -75,10 +75,12 @@ def test_a_full_standard_output_is_an_error(bn128: Path, tmp_path: Path, what: s
         pytest.skip("no /dev/full")
     key, witness = bn128 / "circuit.zkey", bn128 / "circuit.wtns"
     words = ["prove", key, witness, "-o", "-", "--public", tmp_path / "p"] if what == "proof" else ["info", key]
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # what is left in the buffer would fail once more at the end
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "snarkline", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+            [sys.executable, "-m", "snarkline", *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, env=buffered, check=False,
+        )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "error: standard output: no space left on device"
     assert list(tmp_path.iterdir()) == [], "all outputs appear, or none"

@@ -28,7 +28,7 @@ COMPLETION = "_SNARKLINE_COMPLETE"
 
 def main() -> None:
     """Entry point of the `snarkline` command."""
-    from snarkline.cli.output import echo, fail
+    from snarkline.cli.output import drop_standard_output, echo, fail
 
     try:
         if not _run_plain(sys.argv[1:]):
@@ -41,7 +41,7 @@ def main() -> None:
         echo("interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_standard_output()
         sys.exit(141)
     except Exception as error:
         sys.exit(fail(error))

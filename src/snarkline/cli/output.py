@@ -8,7 +8,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -53,7 +53,14 @@ def _standard_output() -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             error.filename = "standard output"
+            drop_standard_output()
         raise
+
+
+def drop_standard_output() -> None:
+    """What is left in its buffer goes nowhere: written when the process ends, it would fail once more."""
+    with suppress(OSError, ValueError):  # where it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Report:
