@@ -24,7 +24,7 @@ from snarkline.backend.base import Domain
 from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, CupyDriver, Gpu, modules_of
 from snarkline.backend.cuda.module import Module
-from snarkline.backend.cuda.ntt import TransformBuilder, run_transform
+from snarkline.backend.cuda.ntt import Options, TransformBuilder, run_transform
 from snarkline.cli.bench import synthetic
 from snarkline.cli.bench.synthesis_run import n_blocks, poseidon_inputs, sha256_block_inputs, sha256_inputs
 from snarkline.curves.curve import BLS12_381, BN254, CURVES, Curve, Group
@@ -193,7 +193,7 @@ class Check:
             ("inverse scaled", {"first": 3, "out_ratio": 7}),
             ("reversed", {"reversed_order": True}),
         ):
-            transform = builder.build(log_n, root, **options)
+            transform = builder.build(log_n, root, Options(**options))
             row[name] = round(self.timed(lambda t=transform: run_transform(self.device, module, t, data)), 4)
             if name in ("forward", "reversed"):
                 row[name + " passes"] = [

@@ -15,7 +15,7 @@ from snarkline.backend.cuda.device import NULL, Argument, Array, Device, blocks
 from snarkline.backend.cuda.fixed_base import FixedBase
 from snarkline.backend.cuda.matrix import DeviceMatrix
 from snarkline.backend.cuda.module import Module
-from snarkline.backend.cuda.ntt import Transforms, reverse_order, run_transform
+from snarkline.backend.cuda.ntt import Options, Transforms, reverse_order, run_transform
 from snarkline.backend.cuda.plan import MemoryPlan, plan_memory
 from snarkline.backend.cuda.program import DeviceProgram, device_runs
 from snarkline.backend.cuda.structured import DeviceSystem, Packed
@@ -288,7 +288,7 @@ class CudaBackend:
             with device_span(self._device.clock, "ntt", items=domain.size):
                 self._device.launch(_ntt(curve), "ntt_small", 1, 32, limbs, *constants, domain.log_size)
         else:
-            transform = self._transforms.get(domain, root, first=first, in_ratio=in_ratio, out_ratio=out_ratio)
+            transform = self._transforms.get(domain, root, Options(first=first, in_ratio=in_ratio, out_ratio=out_ratio))
             with device_span(self._device.clock, "ntt", items=domain.size):
                 run_transform(self._device, _ntt(curve), transform, limbs)
                 reverse_order(self._device, _ntt(curve), limbs, domain.log_size)
@@ -299,8 +299,8 @@ class CudaBackend:
             return self.ntt(self.ntt(v, domain, inverse=True), domain, shift=shift)
         limbs, r = self._limbs(v), v.curve.r
         first = pow(domain.size, -1, r)
-        there = self._transforms.get(domain, pow(domain.root, -1, r), first=first, out_ratio=shift % r)
-        back = self._transforms.get(domain, domain.root, reversed_order=True)
+        there = self._transforms.get(domain, pow(domain.root, -1, r), Options(first=first, out_ratio=shift % r))
+        back = self._transforms.get(domain, domain.root, Options(reversed_order=True))
         with device_span(self._device.clock, "coset_evaluations", items=domain.size):
             run_transform(self._device, _ntt(v.curve), there, limbs)
             run_transform(self._device, _ntt(v.curve), back, limbs)

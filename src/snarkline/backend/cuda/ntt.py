@@ -71,6 +71,19 @@ class Transform:
     passes: tuple[Pass, ...]
 
 
+@dataclass(frozen=True)
+class Options:
+    """Which transform: the names are those of `Transform`."""
+
+    reversed_order: bool = False
+    first: int = 1
+    in_ratio: int = 1
+    out_ratio: int = 1
+
+
+PLAIN = Options()
+
+
 class TransformBuilder:
     """Makes the tables of the transforms of one curve."""
 
@@ -78,18 +91,9 @@ class TransformBuilder:
         self._device, self._curve = device, curve
         self._module = Module("ntt", curve.name)
 
-    def build(
-        self,
-        log_n: int,
-        root: int,
-        *,
-        reversed_order: bool = False,
-        first: int = 1,
-        in_ratio: int = 1,
-        out_ratio: int = 1,
-    ) -> Transform:
+    def build(self, log_n: int, root: int, options: Options = PLAIN) -> Transform:
         """Tables for 2^log_n elements, log_n of 3 or more; `root` has that order."""
-        r = self._curve.r
+        r, in_ratio = self._curve.r, options.in_ratio
         sizes = pass_sizes(log_n)
         passes = []
         log_length, done = log_n, 0  # `done`: output digits that earlier passes have made
@@ -97,8 +101,8 @@ class TransformBuilder:
             last = number == len(sizes) - 1
             length_root = pow(root, 1 << (log_n - log_length), r)
             log_all_columns = log_length - log_rows
-            row_ratio = pow(out_ratio, 1 << done, r)
-            scale = first if number == 0 else 1
+            row_ratio = pow(options.out_ratio, 1 << done, r)
+            scale = options.first if number == 0 else 1
             between = rows_in = rows_out = NULL
             if not last:
                 column_ratio = in_ratio if number == 0 else 1
@@ -118,7 +122,7 @@ class TransformBuilder:
             )
             passes.append(Pass(log_length, log_rows, log_columns, between, steps, rows_in, rows_out))
             log_length, done = log_all_columns, done + log_rows
-        return Transform(log_n, reversed_order, tuple(passes))
+        return Transform(log_n, options.reversed_order, tuple(passes))
 
     def _powers(self, ratio: int, n: int, first: int = 1) -> list[int]:
         powers, r = [first], self._curve.r
@@ -165,27 +169,11 @@ class Transforms:
         self._device = device
         self._made: dict[tuple[object, ...], Transform] = {}
 
-    def get(
-        self,
-        domain: Domain,
-        root: int,
-        *,
-        reversed_order: bool = False,
-        first: int = 1,
-        in_ratio: int = 1,
-        out_ratio: int = 1,
-    ) -> Transform:
+    def get(self, domain: Domain, root: int, options: Options) -> Transform:
         """See `Transform`. The domain, of 2^3 elements or more, says curve and size."""
-        key = (domain.curve.name, domain.log_size, root, reversed_order, first, in_ratio, out_ratio)
+        key = (domain.curve.name, domain.log_size, root, options)
         if key not in self._made:
-            self._made[key] = TransformBuilder(self._device, domain.curve).build(
-                domain.log_size,
-                root,
-                reversed_order=reversed_order,
-                first=first,
-                in_ratio=in_ratio,
-                out_ratio=out_ratio,
-            )
+            self._made[key] = TransformBuilder(self._device, domain.curve).build(domain.log_size, root, options)
         return self._made[key]
 
     def clear(self) -> None:

@@ -19,7 +19,7 @@ from snarkline.backend.cpu import CpuBackend
 from snarkline.backend.cuda import CudaBackend, Gpu
 from snarkline.backend.cuda.module import Module
 from snarkline.backend.cuda.msm import Msm
-from snarkline.backend.cuda.ntt import Transform, TransformBuilder, run_transform
+from snarkline.backend.cuda.ntt import Options, Transform, TransformBuilder, run_transform
 from snarkline.backend.cuda.windows import best_count
 from snarkline.cli.bench.synthetic import KINDS, circuit
 from snarkline.curves.curve import CURVES, Curve, Group
@@ -124,9 +124,9 @@ def _transform(bench: Bench, curve: Curve, log_n: int, rates: dict[str, float]) 
         "curve": curve.name,
         "log_n": log_n,
         "forward_ms": forward,
-        "coset_ms": timed(builder.build(log_n, domain.root, in_ratio=7)),
-        "inverse_ms": timed(builder.build(log_n, domain.root, first=3, out_ratio=7)),
-        "reversed_ms": timed(builder.build(log_n, domain.root, reversed_order=True)),
+        "coset_ms": timed(builder.build(log_n, domain.root, Options(in_ratio=7))),
+        "inverse_ms": timed(builder.build(log_n, domain.root, Options(first=3, out_ratio=7))),
+        "reversed_ms": timed(builder.build(log_n, domain.root, Options(reversed_order=True))),
         # n/2 products a level; what radix 8 saves, the factors between passes give back.
         "share_of_ceiling": n / 2 * log_n / rates[f"{curve.name} Fr"] / (forward / 1e3),
     }
